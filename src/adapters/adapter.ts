@@ -1,0 +1,25 @@
+import type { RuntimeFeed } from '../runtime/feed.ts';
+import type { SessionIndex } from '../runtime/store/session-index.ts';
+
+/** Diagnostics of an adapter. Goes to stderr or the log file, never to stdout; never holds content (S-903). */
+export interface Logger {
+  debug(message: string): void;
+  warn(message: string): void;
+}
+
+/** Everything an adapter may touch of the outside world, injected. */
+export interface AdapterContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The user's home folder. */
+  readonly home: string;
+  readonly platform: NodeJS.Platform;
+  /** Epoch milliseconds. */
+  now(): number;
+  /** What is known of unchanged files; absent when the connector home can't be used. */
+  readonly index?: SessionIndex;
+  readonly log: Logger;
+  readonly signal?: AbortSignal;
+}
+
+/** All our knowledge of one runtime. A capability is an optional member: what is absent can't be done. */
+export type Adapter = RuntimeFeed<AdapterContext>;

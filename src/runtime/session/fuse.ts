@@ -1,0 +1,333 @@
+import type { Claim, EvidenceLink, Silent, TurnFacts } from './evidence.ts';
+import type { Fused } from './session.ts';
+import { hasOpenTurn, IDLE, type Outcome, restedWith, type SessionState, UNKNOWN, urgency } from './state.ts';
+
+/** A hook newer than a fresh exact value may raise urgency this long, then lapses (R-05; longest seen 0.11 s). */
+export const RAISE_WINDOW_MS = 1_000;
+/** How long an idle owner may wait for the row that says how its turn ended (R-09; latest seen 0.17 s). */
+export const OUTCOME_GRACE_MS = 300;
+/** An open turn without any proof of life stands this long on its newest record (K-01). */
+export const UNPROVEN_TTL_MS = 300_000;
+
+type Spoken = Claim & { readonly says: SessionState };
+
+const spoken = (claim: Claim): claim is Spoken => claim.says.kind !== 'silent';
+
+/**
+ * Decides between the standing claims of all feeds about one session (design rule 2, R-01 … R-20).
+ * Pure: the same claims, previous result and time give the same answer, whatever order they came in.
+ *
+ * @param previous the last result for this session, needed only for values that must be held (R-09)
+ * @param now epoch milliseconds
+ */
+export function fuse(claims: readonly Claim[], previous: Fused | undefined, now: number): Fused {
+  const life = judgeLife(claims);
+  const exact = pickExact(claims);
+  const recorded = newest(claims.filter((c) => c.confidence === 'inferred' && spoken(c)) as Spoken[]);
+  const reported = newest(claims.filter((c) => c.confidence === 'reported' && spoken(c)) as Spoken[]);
+  const turnOpenedAt = latest([...claims.map((c) => c.turn?.openedAt), previous?.turnOpenedAt]);
+  const context: Context = { claims, life, exact, recorded, reported, turnOpenedAt, previous, now };
+
+  const verdict = exact ? fuseExact(context, exact) : fuseWithoutExact(context);
+  const settled = settleLife(context, verdict);
+  const ending = endOfTurn(claims, turnOpenedAt);
+  const lastOutcome = outcomeOf(settled.state) ?? ending?.end ?? previous?.lastOutcome;
+  const decider = settled.by;
+  return {
+    state: settled.state,
+    life,
+    ...(decider
+      ? { evidence: { source: decider.feed, at: decider.at, confidence: decider.confidence } }
+      : {}),
+    chain: explain(claims, settled),
+    ...(turnOpenedAt !== undefined ? { turnOpenedAt } : {}),
+    ...(lastOutcome ? { lastOutcome } : {}),
+    ...(ending?.error && outcomeOf(settled.state) === 'failed' ? { error: ending.error } : {}),
+    backgroundWork: Math.max(0, ...claims.map((c) => c.backgroundWork ?? 0)),
+  };
+}
+
+interface Context {
+  readonly claims: readonly Claim[];
+  readonly life: Fused['life'];
+  readonly exact: Spoken | undefined;
+  readonly recorded: Spoken | undefined;
+  readonly reported: Spoken | undefined;
+  readonly turnOpenedAt: number | undefined;
+  readonly previous: Fused | undefined;
+  readonly now: number;
+}
+
+interface Verdict {
+  readonly state: SessionState;
+  readonly by?: Claim;
+  readonly why: string;
+  /** A second claim that sharpened the decision. */
+  readonly refinedBy?: Claim;
+}
+
+/** Any living owner means alive; death must be proven and nobody else may live (R-04). */
+function judgeLife(claims: readonly Claim[]): Fused['life'] {
+  if (claims.some((c) => c.life === 'alive')) return 'alive';
+  if (claims.some((c) => c.life === 'dead')) return 'dead';
+  return 'unknown';
+}
+
+/** Of several live owners the most urgent speaks; between equals the newest (R-04, R-05). */
+function pickExact(claims: readonly Claim[]): Spoken | undefined {
+  const candidates = claims.filter(
+    (c): c is Spoken => c.confidence === 'exact' && spoken(c) && c.life !== 'dead',
+  );
+  return candidates.sort((a, b) => urgency(b.says) - urgency(a.says) || b.at - a.at)[0];
+}
+
+function newest<T extends Claim>(claims: readonly T[]): T | undefined {
+  return [...claims].sort((a, b) => b.at - a.at || (a.feed < b.feed ? -1 : 1))[0];
+}
+
+function latest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((t): t is number => t !== undefined);
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+/** The end of the newest turn: a report of it beats a record of it, and an end before the prompt is another turn's (R-09). */
+function endOfTurn(claims: readonly Claim[], openedAt: number | undefined): TurnFacts | undefined {
+  const ended = claims.filter(
+    (c) => c.turn?.end !== undefined && (c.turn.endedAt ?? c.at) >= (openedAt ?? Number.NEGATIVE_INFINITY),
+  );
+  const rank = { exact: 0, reported: 1, inferred: 2 } as const;
+  return ended.sort((a, b) => rank[a.confidence] - rank[b.confidence] || b.at - a.at)[0]?.turn;
+}
+
+function fuseExact(context: Context, exact: Spoken): Verdict {
+  const raised = raiseByNewer(context, exact);
+  if (raised) return raised;
+  if (exact.says.kind === 'waiting') return refineWait(context, exact);
+  if (exact.says.kind === 'working') return refineWork(context, exact);
+  if (exact.says.kind === 'idle') return settleIdle(context, exact);
+  return { state: exact.says, by: exact, why: 'the runtime itself says so' };
+}
+
+/** A newer hook or prompt record may raise urgency for a moment; lowering waits for the exact feed (R-05). */
+function raiseByNewer(context: Context, exact: Spoken): Verdict | undefined {
+  const candidates = [context.reported, promptRecord(context.recorded)].filter(
+    (c): c is Spoken => c !== undefined,
+  );
+  const raising = candidates.find((claim) => {
+    const at = claim === context.recorded ? (claim.turn?.openedAt ?? claim.at) : claim.at;
+    const fresh = at > exact.at && context.now - at <= RAISE_WINDOW_MS;
+    return fresh && urgency(claim.says) > urgency(exact.says);
+  });
+  if (raising)
+    return { state: raising.says, by: raising, why: 'newer than the live value and more urgent (R-05)' };
+  const ownerWithoutStatus = context.claims.some((c) => c.life === 'alive' && c.says.kind === 'silent');
+  if (!ownerWithoutStatus || urgency(exact.says) > 1) return undefined;
+  const other = fuseWithoutExact(context);
+  const newerWork = other.by && hasOpenTurn(other.state) && other.by.at > exact.at;
+  return newerWork
+    ? { ...other, why: 'a second owner, which gives no status, has the newer turn (R-04)' }
+    : undefined;
+}
+
+function promptRecord(claim: Spoken | undefined): Spoken | undefined {
+  return claim?.says.kind === 'working' && claim.turn?.openedAt !== undefined ? claim : undefined;
+}
+
+/** The tool's name beats the wait's own label: a question is input, a plan is an approval (R-06). */
+function refineWait(context: Context, exact: Spoken): Verdict {
+  const named = [context.reported, context.recorded].find(
+    (c) =>
+      c?.says.kind === 'waiting' &&
+      (c.says.on === 'question' || c.says.on === 'plan' || c.says.on === 'form'),
+  );
+  if (named)
+    return {
+      state: named.says,
+      by: exact,
+      refinedBy: named,
+      why: 'waits, and the pending call says for what (R-06)',
+    };
+  const tool = [context.reported, context.recorded].find(
+    (c) => c && 'tool' in c.says && c.says.tool !== undefined,
+  );
+  if (exact.says.kind === 'waiting' && !exact.says.tool && tool && 'tool' in tool.says && tool.says.tool) {
+    return {
+      state: { ...exact.says, tool: tool.says.tool },
+      by: exact,
+      refinedBy: tool,
+      why: 'the runtime itself says so',
+    };
+  }
+  return { state: exact.says, by: exact, why: 'the runtime itself says so' };
+}
+
+/** "Busy" says that, not what: records and hooks say which tool runs. */
+function refineWork(context: Context, exact: Spoken): Verdict {
+  const why = 'the runtime itself says so';
+  if (exact.says.kind === 'working' && exact.says.doing !== 'running')
+    return { state: exact.says, by: exact, why };
+  const openedAt = context.turnOpenedAt ?? Number.NEGATIVE_INFINITY;
+  const detail = [context.recorded, context.reported]
+    .filter((c): c is Spoken => c !== undefined && c.says.kind === 'working' && c.at >= openedAt)
+    .sort((a, b) => b.at - a.at)[0];
+  return detail
+    ? { state: detail.says, by: exact, refinedBy: detail, why }
+    : { state: exact.says, by: exact, why };
+}
+
+/** A live owner that rests: how its turn ended is told by report, then record, then nothing at all (R-02, R-09). */
+function settleIdle(context: Context, exact: Spoken): Verdict {
+  const ending = endOfTurn(context.claims, context.turnOpenedAt);
+  if (ending?.end)
+    return { state: restedWith(ending.end), by: exact, why: 'rests; the turn’s own end says how (R-09)' };
+  if (context.turnOpenedAt === undefined)
+    return { state: IDLE, by: exact, why: 'a live owner, and no turn yet (R-02)' };
+  const held = context.previous?.state;
+  if (held && hasOpenTurn(held) && context.now - exact.at < OUTCOME_GRACE_MS) {
+    return { state: held, by: exact, why: 'just came to rest; waiting for the record that says how (R-09)' };
+  }
+  return {
+    state: { kind: 'rested', outcome: 'stopped' },
+    by: exact,
+    why: 'rests and nothing says that the turn ended well (R-09)',
+  };
+}
+
+function fuseWithoutExact(context: Context): Verdict {
+  const { reported, recorded, life, now } = context;
+  const reportStands = reported && (life === 'alive' || now - reported.at <= UNPROVEN_TTL_MS);
+  if (!reported || !reportStands) {
+    return recorded
+      ? { state: recorded.says, by: recorded, why: 'what the records state' }
+      : { state: UNKNOWN, why: 'no feed has spoken of a turn' };
+  }
+  if (!recorded) return { state: reported.says, by: reported, why: 'the newest report' };
+  const overrule = recordOverrules(reported, recorded);
+  if (overrule) return { state: recorded.says, by: recorded, why: overrule };
+  return refineReport(reported, recorded);
+}
+
+/** A report knows that somebody waits; the record under it may know for what, or which tool runs. */
+function refineReport(reported: Spoken, recorded: Spoken): Verdict {
+  const why = 'the newest report';
+  const finer =
+    reported.says.kind === 'working' &&
+    recorded.says.kind === 'working' &&
+    reported.says.doing === 'running' &&
+    recorded.at >= reported.at;
+  return finer
+    ? { state: recorded.says, by: reported, refinedBy: recorded, why }
+    : { state: reported.says, by: reported, why };
+}
+
+/** When a parsed record ranks with a report: it ends the turn, answers the wait, or opens a newer turn (R-10, R-12). */
+function recordOverrules(reported: Spoken, recorded: Spoken): string | undefined {
+  const rests = recorded.turn?.end !== undefined && !hasOpenTurn(recorded.says);
+  if (rests && (recorded.turn?.endedAt ?? recorded.at) > reported.at && urgency(reported.says) > 1) {
+    return 'a later record ends the turn (R-10, R-12)';
+  }
+  if (recorded.says.kind !== 'working') return undefined;
+  if (reported.says.kind === 'waiting' && (recorded.answeredAt ?? 0) > reported.at) {
+    return 'a later record answers the wait (R-10)';
+  }
+  const opened = recorded.turn?.openedAt ?? 0;
+  if (urgency(reported.says) <= 2 && opened > reported.at) return 'a later record opens a new turn';
+  return undefined;
+}
+
+/** What death, or the lack of any proof of life, does to the verdict (R-02, design rule 3). */
+function settleLife(context: Context, verdict: Verdict): Verdict {
+  const { life, now } = context;
+  const { state } = verdict;
+  if (life === 'dead') return buried(context, verdict);
+  if (life === 'alive') {
+    if (state.kind === 'unknown')
+      return { ...verdict, state: IDLE, why: 'a live owner, and no turn yet (R-02)' };
+    const limit = verdict.by?.confidence === 'exact' ? undefined : verdict.by?.staleAfterMs;
+    const silentFor = now - Math.max(...context.claims.filter(spoken).map((c) => c.at), 0);
+    if (limit !== undefined && hasOpenTurn(state) && silentFor > limit) {
+      return { ...verdict, state: UNKNOWN, why: 'too long without any sign of work (S1)' };
+    }
+    return verdict;
+  }
+  const byExact = verdict.by?.confidence === 'exact';
+  if (!byExact && (hasOpenTurn(state) || state.kind === 'starting' || state.kind === 'idle')) {
+    const silentFor = now - (verdict.by?.at ?? 0);
+    if (silentFor > UNPROVEN_TTL_MS)
+      return {
+        ...verdict,
+        state: UNKNOWN,
+        why: 'an open turn, but no proof that anybody still works on it (design rule 3)',
+      };
+  }
+  return verdict;
+}
+
+function buried(context: Context, verdict: Verdict): Verdict {
+  const { state } = verdict;
+  const ending = endOfTurn(context.claims, context.turnOpenedAt);
+  const known = outcomeOf(state) ?? ending?.end;
+  const cutByDeath = context.claims.some(
+    (c) =>
+      c.life === 'dead' &&
+      spoken(c) &&
+      hasOpenTurn(c.says) &&
+      c.at > (ending?.endedAt ?? Number.NEGATIVE_INFINITY),
+  );
+  if (hasOpenTurn(state) || (cutByDeath && state.kind !== 'ended'))
+    return {
+      ...verdict,
+      state: { kind: 'ended', outcome: 'stopped' },
+      why: 'the owner is gone and its turn was open (R-02)',
+    };
+  if (state.kind === 'ended') return verdict;
+  const outcome = known ?? context.previous?.lastOutcome;
+  return {
+    ...verdict,
+    state: { kind: 'ended', ...(outcome ? { outcome } : {}) },
+    why: outcome ? 'the owner is gone; the turn had ended (R-02)' : 'the owner is gone',
+  };
+}
+
+/** The outcome that a state carries, if it is a resting one. */
+export function outcomeOf(state: SessionState): Outcome | undefined {
+  if (state.kind === 'rested') return state.outcome;
+  if (state.kind === 'ended' || state.kind === 'starting') return state.outcome;
+  return state.kind === 'waiting' && state.on === 'output-limit' ? 'limited' : undefined;
+}
+
+function explain(claims: readonly Claim[], verdict: Verdict): EvidenceLink[] {
+  return [...claims]
+    .sort((a, b) => b.at - a.at)
+    .map((claim) => ({
+      feed: claim.feed,
+      ...(claim.owner ? { owner: claim.owner } : {}),
+      at: claim.at,
+      confidence: claim.confidence,
+      says: claim.says,
+      ...judge(claim, verdict),
+      detail: claim.detail,
+      ...(claim.skipped ? { skipped: claim.skipped } : {}),
+    }));
+}
+
+function judge(claim: Claim, verdict: Verdict): Pick<EvidenceLink, 'verdict' | 'why'> {
+  if (claim === verdict.by) return { verdict: 'decides', why: verdict.why };
+  if (claim === verdict.refinedBy) return { verdict: 'refines', why: 'says what exactly' };
+  if (claim.says.kind === 'silent')
+    return {
+      verdict: 'life only',
+      why: claim.life === 'dead' ? 'its owner is gone' : 'proves that somebody lives',
+    };
+  const agrees = describesSame(claim.says, verdict.state);
+  const by = verdict.by ? `${verdict.by.confidence} evidence of ${verdict.by.feed}` : 'nothing';
+  return agrees
+    ? { verdict: 'agrees', why: 'says the same' }
+    : { verdict: 'overruled', why: `overruled by ${by}` };
+}
+
+function describesSame(says: SessionState | Silent, state: SessionState): boolean {
+  if (says.kind === 'silent') return false;
+  const outcome = outcomeOf(says);
+  return says.kind === state.kind || (outcome !== undefined && outcome === outcomeOf(state));
+}

@@ -1,0 +1,195 @@
+import type { Claim } from './evidence.ts';
+import { fuse } from './fuse.ts';
+import type { Fused, Session, SessionFacts, SessionRef, Sighting } from './session.ts';
+import { sessionKey } from './session.ts';
+import { hasOpenTurn, sameState, urgency } from './state.ts';
+
+interface Entry {
+  readonly ref: SessionRef;
+  facts: SessionFacts;
+  readonly claims: Map<string, Claim>;
+  /** Feeds, or scan scopes, that still know this session; without any it is dropped. */
+  readonly scopes: Set<string>;
+  fused: Fused;
+}
+
+/**
+ * All sessions and what each feed says about them (design §4). In memory, synchronous, without clock or I/O:
+ * the caller gives the time. One-shot commands fill it from one scan, the daemon keeps it.
+ */
+export interface Registry {
+  /** Adds or replaces single claims and facts; used by pushing feeds. */
+  apply(scope: string, sightings: readonly Sighting[], now: number): void;
+  /** The whole inventory of one scan: what `scope` said before and does not repeat is withdrawn. */
+  replace(scope: string, sightings: readonly Sighting[], now: number): void;
+  /** Forgets one feed's claims, for example when its connection is lost. */
+  withdraw(scope: string, now: number): void;
+  /** Re-judges every session at a later time: evidence ages, held values lapse. */
+  tick(now: number): void;
+  /** All sessions, sub-agents folded under their parents (R-14). */
+  sessions(): Session[];
+  /** One session by its own identity, sub-agents included. */
+  find(ref: SessionRef): Session | undefined;
+  readonly size: number;
+}
+
+/** Creates an empty registry. */
+export function createRegistry(): Registry {
+  const entries = new Map<string, Entry>();
+
+  const put = (scope: string, sighting: Sighting, now: number): string => {
+    const key = sessionKey(sighting.session);
+    const entry = entries.get(key) ?? newEntry(sighting.session);
+    entries.set(key, entry);
+    entry.scopes.add(scope);
+    if (sighting.facts) entry.facts = mergeFacts(entry.facts, sighting.facts);
+    for (const claim of sighting.claims ?? []) entry.claims.set(claimKey(scope, claim), claim);
+    if (!sighting.claims) return key;
+    entry.fused = fuse([...entry.claims.values()], entry.fused, now);
+    return key;
+  };
+
+  const drop = (scope: string, keep: ReadonlySet<string>, now: number): void => {
+    for (const [key, entry] of entries) {
+      if (!entry.scopes.has(scope) || keep.has(key)) continue;
+      entry.scopes.delete(scope);
+      for (const id of entry.claims.keys()) if (id.startsWith(`${scope}\n`)) entry.claims.delete(id);
+      if (entry.scopes.size === 0) entries.delete(key);
+      else entry.fused = fuse([...entry.claims.values()], entry.fused, now);
+    }
+  };
+
+  return {
+    apply(scope, sightings, now) {
+      for (const sighting of sightings) put(scope, sighting, now);
+    },
+    replace(scope, sightings, now) {
+      const keep = new Set(sightings.map((s) => sessionKey(s.session)));
+      drop(scope, keep, now);
+      for (const sighting of sightings) {
+        forgetClaims(entries.get(sessionKey(sighting.session)), scope);
+        put(scope, { ...sighting, claims: sighting.claims ?? [] }, now);
+      }
+    },
+    withdraw(scope, now) {
+      drop(scope, new Set(), now);
+    },
+    tick(now) {
+      for (const entry of entries.values()) entry.fused = fuse([...entry.claims.values()], entry.fused, now);
+    },
+    sessions: () => fold(entries),
+    find: (ref) => findIn(entries, ref),
+    get size() {
+      return entries.size;
+    },
+  };
+}
+
+function newEntry(ref: SessionRef): Entry {
+  return { ref, facts: {}, claims: new Map(), scopes: new Set(), fused: fuse([], undefined, 0) };
+}
+
+function claimKey(scope: string, claim: Claim): string {
+  return `${scope}\n${claim.feed}\n${claim.owner ?? ''}`;
+}
+
+function forgetClaims(entry: Entry | undefined, scope: string): void {
+  for (const id of entry?.claims.keys() ?? []) if (id.startsWith(`${scope}\n`)) entry?.claims.delete(id);
+}
+
+/** Present replaces, absent never erases (S-006); `lastActivityAt` only moves forward, `startedAt` only back. */
+function mergeFacts(old: SessionFacts, next: SessionFacts): SessionFacts {
+  const merged: SessionFacts = {
+    ...old,
+    ...next,
+    ...(old.lineage || next.lineage ? { lineage: { ...old.lineage, ...next.lineage } } : {}),
+  };
+  const last = Math.max(old.lastActivityAt ?? 0, next.lastActivityAt ?? 0);
+  const first = Math.min(
+    old.startedAt ?? Number.POSITIVE_INFINITY,
+    next.startedAt ?? Number.POSITIVE_INFINITY,
+  );
+  return {
+    ...merged,
+    ...(last > 0 ? { lastActivityAt: last } : {}),
+    ...(Number.isFinite(first) ? { startedAt: first } : {}),
+  };
+}
+
+function parentKey(entry: Entry): string | undefined {
+  const parentId = entry.facts.lineage?.parentId;
+  return parentId === undefined ? undefined : sessionKey({ ...entry.ref, sessionId: parentId });
+}
+
+/** The topmost known ancestor; a loop in the records ends the walk where it began. */
+function rootKey(entries: ReadonlyMap<string, Entry>, key: string): string {
+  const seen = new Set([key]);
+  const climb = (at: string): string => {
+    const entry = entries.get(at);
+    const parent = entry && parentKey(entry);
+    if (!parent || !entries.has(parent) || seen.has(parent)) return at;
+    seen.add(parent);
+    return climb(parent);
+  };
+  return climb(key);
+}
+
+function fold(entries: ReadonlyMap<string, Entry>): Session[] {
+  const children = new Map<string, Entry[]>();
+  const roots: [string, Entry][] = [];
+  for (const [key, entry] of entries) {
+    const root = parentKey(entry) ? rootKey(entries, key) : key;
+    if (root === key) roots.push([key, entry]);
+    else children.set(root, [...(children.get(root) ?? []), entry]);
+  }
+  return roots.map(([key, entry]) => toSession(entry, children.get(key) ?? []));
+}
+
+function findIn(entries: ReadonlyMap<string, Entry>, ref: SessionRef): Session | undefined {
+  const key = sessionKey(ref);
+  const entry = entries.get(key);
+  if (!entry) return undefined;
+  const below = [...entries].filter(([k, e]) => k !== key && parentKey(e) && rootKey(entries, k) === key);
+  return toSession(
+    entry,
+    below.map(([, e]) => e),
+  );
+}
+
+function toSession(entry: Entry, children: readonly Entry[]): Session {
+  const live = children.filter((c) => hasOpenTurn(c.fused.state) && c.fused.life !== 'dead');
+  const urgent = [...live].sort((a, b) => urgency(b.fused.state) - urgency(a.fused.state))[0];
+  const childLeads = urgent !== undefined && urgency(urgent.fused.state) > urgency(entry.fused.state);
+  const shown: Fused = childLeads
+    ? {
+        ...entry.fused,
+        state: urgent.fused.state,
+        ...(urgent.fused.evidence ? { evidence: urgent.fused.evidence } : {}),
+      }
+    : entry.fused;
+  const lastActivityAt = Math.max(
+    entry.facts.lastActivityAt ?? 0,
+    ...live.map((c) => c.facts.lastActivityAt ?? 0),
+  );
+  return {
+    ref: entry.ref,
+    facts: lastActivityAt > 0 ? { ...entry.facts, lastActivityAt } : entry.facts,
+    own: entry.fused,
+    shown,
+    ...(childLeads ? { shownFrom: urgent.ref.sessionId } : {}),
+    subAgents: children.map((c) => c.ref),
+    origin: 'unboundLocal',
+    visibility: 'localSummaryOnly',
+  };
+}
+
+/** True if a list row would look different. Liveness churn and evidence times alone are no change (S-121). */
+export function looksDifferent(a: Session, b: Session): boolean {
+  return (
+    !sameState(a.shown.state, b.shown.state) ||
+    a.facts.lastActivityAt !== b.facts.lastActivityAt ||
+    a.facts.title !== b.facts.title ||
+    a.facts.model !== b.facts.model ||
+    a.facts.workDir !== b.facts.workDir
+  );
+}
