@@ -1,4 +1,5 @@
 import type { RuntimeFeed } from '../runtime/feed.ts';
+import type { FileSystemPort } from '../runtime/files/file-system.ts';
 import type { SessionIndex } from '../runtime/store/session-index.ts';
 
 /** Diagnostics of an adapter. Goes to stderr or the log file, never to stdout; never holds content (S-903). */
@@ -17,6 +18,8 @@ export interface AdapterContext {
   now(): number;
   /** What is known of unchanged files; absent when the connector home can't be used. */
   readonly index?: SessionIndex;
+  /** File operations; absent means the real ones. Tests count and disturb through it. */
+  readonly files?: FileSystemPort;
   readonly log: Logger;
   readonly signal?: AbortSignal;
 }
