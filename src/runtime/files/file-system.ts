@@ -15,15 +15,11 @@ import {
   type Stats,
   statSync,
 } from 'node:fs';
+import type { FileStamp } from '../store/session-index.ts';
 
-/** What a `stat` says. Times are milliseconds with their fraction, as the system gives them. */
-export interface FileStat {
+/** What a `stat` says: a stamp, and what kind of thing it is. Times keep the fraction that the system gives. */
+export interface FileStat extends FileStamp {
   readonly kind: 'file' | 'folder' | 'other';
-  readonly size: number;
-  readonly mtimeMs: number;
-  readonly ctimeMs: number;
-  readonly ino: number;
-  readonly dev: number;
 }
 
 /** An entry of a folder; `link` is not followed. */
@@ -164,15 +160,9 @@ export function tryNames(
   }
 }
 
-/** Whether two stats are of the same content, as far as a `stat` can tell. */
-export function sameContent(a: FileStat, b: FileStat): boolean {
-  return (
-    a.size === b.size &&
-    a.mtimeMs === b.mtimeMs &&
-    a.ctimeMs === b.ctimeMs &&
-    a.ino === b.ino &&
-    a.dev === b.dev
-  );
+/** Whether two stamps are of the same content, as far as a `stat` can tell. */
+export function sameContent(a: FileStamp, b: FileStamp): boolean {
+  return a.size === b.size && a.mtimeMs === b.mtimeMs && a.ino === b.ino && a.dev === b.dev;
 }
 
 function toFileStat(stats: Stats): FileStat {
@@ -180,7 +170,6 @@ function toFileStat(stats: Stats): FileStat {
     kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : 'other',
     size: stats.size,
     mtimeMs: stats.mtimeMs,
-    ctimeMs: stats.ctimeMs,
     ino: stats.ino,
     dev: stats.dev,
   };
