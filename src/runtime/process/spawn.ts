@@ -93,7 +93,7 @@ async function runOn(options: RunOptions, host: ProcessHost): Promise<RunResult>
 
   const kind = await firstOf(child.exited, options.timeoutMs, options.signal);
   const report = await endRest(kind, identity, options, host);
-  await drain([stdout, stderr]);
+  await drain([stdout, stderr], child.exited);
   release();
   return { kind, ...outcome(child, kind, [stdout, stderr], report.survivors) };
 }
@@ -128,11 +128,14 @@ async function endRest(
   return killTree(identity, { graceMs }, host === withoutHelpers ? host : helpers);
 }
 
-/** Waits for the pipes' ends. The data of an ended child are read at once; only a foreign holder takes longer. */
-async function drain(streams: readonly Collected[]): Promise<void> {
+/**
+ * Waits for the pipes' ends and for the exit code. The data of an ended child are read at once; only a foreign
+ * holder of a pipe, or a child that can't be ended, takes longer.
+ */
+async function drain(streams: readonly Collected[], exited: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, DRAIN_MS);
-  await Promise.race([Promise.all(streams.map((stream) => stream.done)), late]);
+  await Promise.race([Promise.all([exited, ...streams.map((stream) => stream.done)]), late]);
   clearTimeout(timer);
   for (const stream of streams) stream.stop();
 }
@@ -234,7 +237,7 @@ export interface RunningChild {
   readonly stdout: ReadableStream<Uint8Array>;
   /** The last part of stderr so far. */
   readonly stderrTail: () => string;
-  /** Writes to stdin; false when the child no longer reads. Never throws. */
+  /** Writes to stdin and waits until the child's pipe took it; false when it no longer reads. Never throws. */
   readonly write: (data: string | Uint8Array) => Promise<boolean>;
   readonly closeInput: () => void;
   readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
@@ -265,7 +268,7 @@ export function start(options: StartOptions): RunningChild | FailedToStart {
 
 async function writeTo(sink: Bun.FileSink, data: string | Uint8Array): Promise<boolean> {
   try {
-    sink.write(data);
+    await sink.write(data);
     await sink.flush();
     return true;
   } catch {
