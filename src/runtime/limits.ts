@@ -1,0 +1,129 @@
+/**
+ * Every size and number that bounds what the service takes, keeps and sends, in one table (R-40, S-907, §0.3).
+ * Sizes are bytes, times milliseconds, unless the name says otherwise. Plain numbers only: the hook sink imports
+ * this file, and pays for everything that it imports.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** The wire between clients and the service. */
+export const WIRE = {
+  /** One line without its end, both directions (K-29, S-304). */
+  lineBytes: MIB,
+  /** Longest socket path that every system binds, exclusive (K-30, S-332). */
+  socketPathBytes: 104,
+  /** Connections at one time (S-337). */
+  connections: 256,
+  /** Requests of one connection that wait for their turn before its socket is no longer read. */
+  pipelined: 64,
+  /** A connection that has asked nothing for this long is closed (S-337). */
+  idleMs: 60 * SECOND,
+  /** A reader that takes nothing for this long is dropped (S-323). */
+  stalledMs: 30 * SECOND,
+  /** How long accepted requests may go on at shutdown (K-35, S-336). */
+  drainMs: 5 * SECOND,
+  /** A subscription takes a new sample this often without any change (K-28). */
+  tickMs: 10 * SECOND,
+  /** Back-off after a failed accept: first, cap, and the gap between two log lines (K-37). */
+  acceptFirstMs: 5,
+  acceptCapMs: SECOND,
+  acceptLogGapMs: 30 * SECOND,
+  /** Descriptors that clients never get, so that logs, journals and files can still be opened (S-337). */
+  reservedDescriptors: 16,
+} as const;
+
+/** Strings inside payloads. Longer ones are payload errors. */
+export const FIELD = {
+  /** `session_id`, `agent_id`, `key`, `stamp.seq`, in characters. */
+  idChars: 256,
+  /** `cwd`, `transcript_path` and one window folder, in characters: `PATH_MAX` of Linux. */
+  pathChars: 4_096,
+  /** `model`, `repo`, `reason`, in characters. */
+  nameChars: 512,
+  /** Folders of one window report. */
+  folders: 64,
+} as const;
+
+/** What the service remembers of sessions and windows. */
+export const SESSIONS = {
+  /** Awake time without a sighting after which a session is forgotten (K-01). */
+  ttlMs: 300 * SECOND,
+  /** Awake time that an ended session is still shown (K-02). */
+  endedTtlMs: 10 * SECOND,
+  /** Awake time that a window report holds (K-03). */
+  windowTtlMs: 30 * SECOND,
+  /** Sessions and windows at one time; a new one evicts the one that was quiet longest (K-05). */
+  sessions: 512,
+  windows: 256,
+  /** Former owner pids kept per session (K-06). */
+  replacedPids: 8,
+  /** Event `seq`s kept per session (K-07). */
+  recentSeqs: 32,
+  /** A socket event less than this behind the newest one came late; further behind, the clock was set (K-08). */
+  reorderMs: 10 * SECOND,
+  /** Folders whose repository is remembered, and for how long (K-38, S-013). */
+  repoCache: 256,
+  repoCacheMs: MINUTE,
+  /** How often owner processes are looked at (K-09). */
+  pidPollMs: 10 * SECOND,
+} as const;
+
+/** The hook sink. */
+export const HOOK = {
+  /** Bytes of stdin that are kept; the rest is read and dropped (S-401, R-24). */
+  stdinBytes: MIB,
+  /** How long a reply may take when the journal holds the event already (R-24). */
+  journaledWaitMs: 150,
+  /** The same without a journal line (K-14, S-403). */
+  waitMs: 2 * SECOND,
+  /** How long stdin may stay open without its end. */
+  stdinMs: 2 * SECOND,
+  /** Ancestors that are looked at for the owner (R-03). */
+  ancestors: 3,
+} as const;
+
+/** Hook journals. */
+export const JOURNAL = {
+  /** The sink no longer appends to a file of this size: nobody tends it (K-21, S-507). */
+  fullBytes: 512 * KIB,
+  /** A file over this is compacted to about `keepBytes` (K-22, S-528). */
+  compactBytes: 128 * KIB,
+  keepBytes: 64 * KIB,
+  /** Most bytes that one read takes (K-25, S-527). */
+  readBytes: 4 * MIB,
+  /** Records and files older than this are dropped (K-23). */
+  ageMs: 7 * 24 * HOUR,
+  /** Quiet time before a file that belongs to nobody is deleted (K-24). */
+  quietMs: 2 * MINUTE,
+  /** Without any proof of life a session is restored only this long after its last event (S-521). */
+  unprovenMs: 5 * MINUTE,
+  /** How much later than its first record a process may seem to have started (K-26). */
+  startSlackMs: 2 * SECOND,
+  /** Age at which a temporary file of ours counts as left behind (K-27). */
+  strayMs: HOUR,
+  /** How often journals are read (K-10). */
+  pollMs: 5 * SECOND,
+} as const;
+
+/** Clients of the service. */
+export const CLIENT = {
+  /** One request, from connecting to the reply. */
+  requestMs: 2 * SECOND,
+  /** Reconnecting: first wait and cap, doubling, plus up to half at random (K-39). */
+  reconnectFirstMs: 500,
+  reconnectCapMs: 10 * SECOND,
+} as const;
+
+/** Texts that users send, see and wait for (R-40). Longer ones cross the socket in parts. */
+export const TEXT = {
+  /** One message to a session, UTF-8. */
+  messageBytes: 4 * MIB,
+  /** One part of a longer text on the socket, UTF-8: a quarter of a line, since JSON may double or triple it. */
+  partBytes: 256 * KIB,
+  /** How long a command waits for a turn to end when no other time is given. */
+  waitMs: 300 * SECOND,
+} as const;
