@@ -32,6 +32,8 @@ export interface Report {
   readonly error?: string;
   /** Background shells still running at a `stop` (R-08). */
   readonly backgroundWork?: number;
+  /** A `stop` of work that was no turn of the user's: the last outcome stays (R-18). */
+  readonly noTurn?: boolean;
 }
 
 type Phase = 'starting' | 'working' | 'waiting_input' | 'waiting_permission' | 'idle' | 'ended';
@@ -67,22 +69,42 @@ export function applyReport(previous: Reported | undefined, report: Report): Rep
   if (report.event === 'end') return previous && end(previous, report);
   if (report.agentId !== undefined) return applyAgentReport(previous, report);
   if (previous?.phase === 'ended' && PASSIVE.has(report.event)) return previous;
-  const passive = PASSIVE.has(report.event);
-  const phase = nextPhase(previous?.phase, report.event);
+  const passive = PASSIVE.has(report.event) || isLateReminder(previous, report);
+  const phase = isLateReminder(previous, report)
+    ? 'waiting_input'
+    : nextPhase(previous?.phase, report.event);
   if (previous && passive)
     return { ...previous, phase, last: report.event, at: phase === previous.phase ? previous.at : report.at };
   return {
     phase,
     at: report.at,
     last: report.event,
-    ...(report.tool ? { tool: report.tool } : {}),
-    ...(report.on ? { on: report.on } : {}),
+    ...subjectOfWait(previous, report, phase),
     turn: nextTurn(previous?.turn ?? {}, report),
     backgroundWork: report.event === 'stop' ? (report.backgroundWork ?? 0) : (previous?.backgroundWork ?? 0),
     reminder: report.event === 'idle_prompt',
     agentWaits: new Map(),
     parentPhase: phase,
   };
+}
+
+/** What a wait is about. A repeated notice that names nothing is about what was named before. */
+function subjectOfWait(
+  previous: Reported | undefined,
+  report: Report,
+  phase: Phase,
+): Pick<Reported, 'tool' | 'on'> {
+  const repeats = phase === 'waiting_permission' && previous?.phase === phase && !report.tool && !report.on;
+  const { tool, on } = repeats ? previous : report;
+  return { ...(tool ? { tool } : {}), ...(on ? { on } : {}) };
+}
+
+/**
+ * A permission notice while a question is open is the question's own, seconds late: the wait stays an input
+ * (R-06, which amends this cell of S-103). The reminder of a minute's rest is no such question (R-11).
+ */
+function isLateReminder(previous: Reported | undefined, report: Report): boolean {
+  return report.event === 'permission_prompt' && previous?.phase === 'waiting_input' && !previous.reminder;
 }
 
 /** The table of S-103, parent sightings. `undefined` means the session was not known. */
@@ -113,7 +135,7 @@ function nextPhase(phase: Phase | undefined, event: ReportedEvent): Phase {
 
 function nextTurn(turn: TurnFacts, report: Report): TurnFacts {
   if (report.event === 'user_prompt_submit') return { openedAt: report.at };
-  if (report.event !== 'stop') return turn;
+  if (report.event !== 'stop' || report.noTurn) return turn;
   return {
     ...turn,
     endedAt: report.at,
@@ -150,6 +172,7 @@ function applyAgentReport(previous: Reported | undefined, report: Report): Repor
     last: report.event,
     agentWaits: waits,
     ...(wait && report.tool ? { tool: report.tool } : {}),
+    ...(wait && report.on ? { on: report.on } : {}),
   };
 }
 
