@@ -116,7 +116,7 @@ function firstWords(command: string | undefined): string | undefined {
 const TEST_PROGRAMS =
   /^(vitest|jest|pytest|py\.test|mocha|ava|tap|phpunit|rspec|ctest|tox|nox|nextest|karma|cypress|playwright|busted|bats|prove)$/;
 const RUNNERS =
-  /^(npm|pnpm|yarn|bun|cargo|go|deno|make|gradle|gradlew|mvn|mvnw|dotnet|mix|swift|rake|composer|zig|flutter|dart|node|just|task|nx|turbo|sbt|lein|stack|cabal|bazel|meson|ninja)$/;
+  /^(npm|pnpm|yarn|bun|cargo|go|deno|make|gradle|gradlew|mvn|mvnw|dotnet|mix|swift|rake|composer|zig|flutter|dart|just|task|nx|turbo|sbt|lein|stack|cabal|bazel|meson|ninja)$/;
 const PREFIXES =
   /^(sudo|time|nice|env|npx|bunx|pnpx|uvx|exec|nohup|command|timeout|\d+[smh]?|poetry|uv|pipenv|bundle|dotenv|cross-env|[A-Za-z_][A-Za-z0-9_]*=.*)$/;
 
@@ -129,18 +129,19 @@ export function looksLikeTestRun(command: string): boolean {
 }
 
 function headIsTest(words: readonly string[]): boolean {
-  const start = words.findIndex((word) => !PREFIXES.test(word));
+  const start = words.findIndex((word, i) => !PREFIXES.test(word) && !(i > 0 && word.startsWith('-')));
   const program = baseName(words[start])?.toLowerCase();
   if (!program) return false;
   if (program === 'run' || program === 'exec') return headIsTest(words.slice(start + 1));
   if (TEST_PROGRAMS.test(program)) return true;
   if (/^python[0-9.]*$/.test(program))
     return words[start + 1] === '-m' && /^(pytest|unittest|nose2?)$/.test(words[start + 2] ?? '');
+  if (program === 'node') return words.slice(start + 1).includes('--test');
   if (!RUNNERS.test(program)) return false;
-  const rest = words.slice(start + 1).filter((word) => !word.startsWith('-') || word === '--test');
+  const rest = words.slice(start + 1).filter((word) => !word.startsWith('-'));
   const verb = rest[0] === 'run' || rest[0] === 'exec' ? rest[1] : rest[0];
   return (
     verb !== undefined &&
-    (/^(tests?|t|--test|check|nextest)$/.test(verb) || /^test[:_-]/.test(verb) || TEST_PROGRAMS.test(verb))
+    (/^(tests?|t|check|nextest)$/.test(verb) || /^test[:_-]/.test(verb) || TEST_PROGRAMS.test(verb))
   );
 }

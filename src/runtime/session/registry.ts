@@ -121,13 +121,14 @@ function parentKey(entry: Entry): string | undefined {
   return parentId === undefined ? undefined : sessionKey({ ...entry.ref, sessionId: parentId });
 }
 
-/** The topmost known ancestor; a loop in the records ends the walk where it began. */
+/** The topmost known ancestor; who is caught in a loop of the records is its own. */
 function rootKey(entries: ReadonlyMap<string, Entry>, key: string): string {
   const seen = new Set([key]);
   const climb = (at: string): string => {
     const entry = entries.get(at);
     const parent = entry && parentKey(entry);
-    if (!parent || !entries.has(parent) || seen.has(parent)) return at;
+    if (!parent || !entries.has(parent)) return at;
+    if (seen.has(parent)) return key;
     seen.add(parent);
     return climb(parent);
   };

@@ -70,9 +70,7 @@ export function applyReport(previous: Reported | undefined, report: Report): Rep
   if (report.agentId !== undefined) return applyAgentReport(previous, report);
   if (previous?.phase === 'ended' && PASSIVE.has(report.event)) return previous;
   const passive = PASSIVE.has(report.event) || isLateReminder(previous, report);
-  const phase = isLateReminder(previous, report)
-    ? 'waiting_input'
-    : nextPhase(previous?.phase, report.event);
+  const phase = isLateReminder(previous, report) ? 'waiting_input' : nextPhase(previous?.phase, report.event);
   if (previous && passive)
     return { ...previous, phase, last: report.event, at: phase === previous.phase ? previous.at : report.at };
   return {

@@ -1,0 +1,27 @@
+import type { Command } from './command.ts';
+
+type Loader = () => Promise<Command>;
+
+// The declarations differ in their argument types; the table only ever hands them to the parser of their own.
+const erase = (command: unknown): Command => command as Command;
+
+/** Every command by name; the empty name is what runs without one. Imported on demand (style: cold start). */
+export const COMMANDS: Readonly<Record<string, Loader>> = {
+  '': async () => erase((await import('./overview.ts')).overview),
+  'runtime-scan': async () => erase((await import('./runtime-scan.ts')).runtimeScan),
+  'runtime-watch': async () => erase((await import('./runtime-watch.ts')).runtimeWatch),
+  'session-list': async () => erase((await import('./session-list.ts')).sessionList),
+  'session-show': async () => erase((await import('./session-show.ts')).sessionShow),
+  'session-why': async () => erase((await import('./session-why.ts')).sessionWhy),
+  completions: async () => erase((await import('./completions.ts')).completions),
+};
+
+/** The loader of a command, or undefined if there is no such command. */
+export function findCommand(name: string): Loader | undefined {
+  return Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+}
+
+/** All declarations, for help and completions. */
+export function loadAll(): Promise<Command[]> {
+  return Promise.all(Object.values(COMMANDS).map((load) => load()));
+}

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix, relative, resolve, sep } from 'node:path';
+
+const ROOT = resolve(import.meta.dir, '..');
+const SRC = join(ROOT, 'src');
+
+function sources(): string[] {
+  return readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => name.split(sep).join(posix.sep));
+}
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly typeOnly: boolean;
+}
+
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g;
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(SRC, file), 'utf8');
+  return [...text.matchAll(IMPORT)].map((match) => {
+    const spec = match[2] ?? match[3] ?? '';
+    const to = spec.startsWith('.')
+      ? relative(SRC, resolve(dirname(join(SRC, file)), spec))
+          .split(sep)
+          .join(posix.sep)
+      : spec;
+    return { from: file, to, typeOnly: match[1] !== undefined };
+  });
+}
+
+const all = sources().flatMap(importsOf);
+const layerOf = (file: string) => /^(runtime|adapters|install|commands)\//.exec(file)?.[1];
+
+describe('who may import whom (design §5, R-33)', () => {
+  const allowed: Record<string, readonly string[]> = {
+    runtime: ['runtime'],
+    adapters: ['adapters', 'runtime'],
+    install: ['install', 'adapters', 'runtime'],
+    commands: ['commands', 'install', 'adapters', 'runtime'],
+  };
+
+  for (const [layer, may] of Object.entries(allowed)) {
+    test(`${layer} imports only ${may.join(', ')}`, () => {
+      const wrong = all.filter((one) => {
+        const target = layerOf(one.to);
+        return layerOf(one.from) === layer && target !== undefined && !may.includes(target);
+      });
+      expect(wrong).toEqual([]);
+    });
+  }
+
+  test('runtime/session imports only itself, and nothing of the outside world', () => {
+    const inside = all.filter((one) => one.from.startsWith('runtime/session/'));
+    expect(inside.length).toBeGreaterThan(5);
+    expect(inside.filter((one) => !one.to.startsWith('runtime/session/'))).toEqual([]);
+  });
+
+  test('runtime/session asks no clock, file, process or network', () => {
+    const world =
+      /\b(Date\.now|new Date\(\)|performance\.now|process\.|Bun\.|fetch\(|setTimeout|setInterval|Math\.random)/;
+    const wrong = sources()
+      .filter((file) => file.startsWith('runtime/session/'))
+      .filter((file) => world.test(readFileSync(join(SRC, file), 'utf8')));
+    expect(wrong).toEqual([]);
+  });
+
+  test('main.ts imports nothing at its start but the version', () => {
+    const eager = readFileSync(join(SRC, 'main.ts'), 'utf8').match(/^import .*$/gm);
+    expect(eager).toEqual(["import { versionText } from './version.ts';"]);
+  });
+
+  test('only the output folder and the entry write to stdout', () => {
+    const writers = sources().filter((file) => {
+      const text = readFileSync(join(SRC, file), 'utf8');
+      return (
+        /process\.stdout\.write|Bun\.stdout|console\.(log|info)\(/.test(text) &&
+        !file.startsWith('commands/output/')
+      );
+    });
+    expect(writers).toEqual(['main.ts']);
+  });
+});
+
+describe('what no file may hold', () => {
+  test('no default export, no `any`, no unfinished work', () => {
+    const wrong = sources().flatMap((file) => {
+      const text = readFileSync(join(SRC, file), 'utf8');
+      const marks = ['export default', 'as any', '@ts-ignore', '@ts-expect-error', 'TO' + 'DO', 'FIX' + 'ME'];
+      return marks.filter((mark) => text.includes(mark)).map((mark) => `${file}: ${mark}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+});
