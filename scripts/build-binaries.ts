@@ -16,6 +16,7 @@ import { writeChecksums } from './lib/checksums.ts';
 import { compile } from './lib/compile.ts';
 import { currentHost } from './lib/host.ts';
 import { fetchRuntime } from './lib/runtimes.ts';
+import { signExecutable } from './lib/sign.ts';
 import { assetName, BUN_VERSION, findTarget, TARGETS, type Target, targetName } from './lib/targets.ts';
 
 const ROOT = resolve(import.meta.dir, '..');
@@ -46,8 +47,14 @@ async function buildHost(build: Build): Promise<void> {
   const host = currentHost();
   const row = findTarget(targetName(host));
   const outfile = join(build.outDir, host.os === 'windows' ? 'shadowob-connector.exe' : 'shadowob-connector');
-  await compile({ ...build, outfile, targetName: targetName(host), bytecode: row?.bytecode ?? true });
-  console.log(outfile);
+  await compile({
+    ...build,
+    outfile,
+    targetName: targetName(host),
+    bytecode: row?.bytecode ?? true,
+    windows: host.os === 'windows',
+  });
+  finish(host.os, outfile);
 }
 
 async function buildTarget(target: Target, build: Build): Promise<void> {
@@ -58,9 +65,20 @@ async function buildTarget(target: Target, build: Build): Promise<void> {
     outfile,
     targetName: targetName(target),
     bytecode: target.bytecode,
+    windows: target.os === 'windows',
     cross: { bun: target.bun, runtime },
   });
   await chmod(outfile, 0o755);
+  finish(target.os, outfile);
+}
+
+function finish(os: Target['os'], outfile: string): void {
+  if (os === 'darwin' && signExecutable(outfile) === 'unsigned') {
+    console.error(`${outfile}: not signed. Run this build on macOS before anyone starts it there.`);
+  }
+  if (os === 'windows' && process.platform !== 'win32') {
+    console.error(`${outfile}: Windows shows it as Bun. Run this build on Windows for our own name.`);
+  }
   console.log(outfile);
 }
 

@@ -253,8 +253,7 @@ prove() {
   if [ "$status" -ne 0 ]; then
     {
       say "$NAME: $asset does not run here (exit $status):"
-      head -c 2000 "$work/version"
-      say ''
+      head -n 5 "$work/version"
       explain_failure "$status"
     } >&2
     exit 1

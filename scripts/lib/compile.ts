@@ -11,6 +11,8 @@ export type CompileOptions = {
   /** `linux-x64` and the like; what `--version` and bug reports say. */
   readonly targetName: string;
   readonly bytecode: boolean;
+  /** Windows shows title, publisher and version of every executable; Bun's own would stand there. */
+  readonly windows: boolean;
   /** Absent: the Bun that runs this script is the runtime, and nothing is fetched. */
   readonly cross?: { readonly bun: Bun.Build.CompileTarget; readonly runtime: string };
 };
@@ -50,10 +52,23 @@ export async function compile(options: CompileOptions): Promise<void> {
       autoloadBunfig: false,
       autoloadTsconfig: false,
       autoloadPackageJson: false,
+      // Only a build on Windows can write these; Bun 1.4.5 ignores them elsewhere without a word.
+      ...(options.windows ? { windows: windowsDetails(options.version) } : {}),
       ...(options.cross ? { target: options.cross.bun, executablePath: options.cross.runtime } : {}),
     },
     throw: false,
   });
   if (result.success) return;
   throw new CompileError(result.logs.map(String).join('\n') || 'the bundler gave no reason');
+}
+
+function windowsDetails(version: string): NonNullable<Bun.CompileBuildOptions['windows']> {
+  const numbers = version.split(/[^0-9]+/).filter(Boolean);
+  return {
+    title: 'shadowob-connector',
+    publisher: 'Shadow',
+    version: [...numbers, '0', '0', '0', '0'].slice(0, 4).join('.'),
+    description: 'shadowob-connector',
+    copyright: 'MIT',
+  };
 }
