@@ -44,6 +44,11 @@ export interface EndLines {
   readonly lines: readonly Line[];
   /** The unfinished last line of the file, where the reading reached it. */
   readonly torn: Line | undefined;
+  /**
+   * Offset just past the last line end that was seen: where a follower goes on from a tail. `undefined` if none
+   * was.
+   */
+  readonly committed: number | undefined;
   /** Whether the whole file has been read. */
   readonly whole: boolean;
   /** Whether `enough` said yes; otherwise the file or the cap ended first. */
@@ -154,8 +159,10 @@ function readHead(range: RangeReader, options: EndOptions): EndLines {
     committed = split.committed;
     const whole = to === range.size;
     torn = whole ? split.torn : undefined;
-    if (options.enough(lines)) return { lines, torn, whole, satisfied: true };
-    if (to >= cap) return { lines, torn, whole, satisfied: false };
+    const satisfied = options.enough(lines);
+    if (satisfied || to >= cap) {
+      return { lines, torn, committed: committed === 0 ? undefined : committed, whole, satisfied };
+    }
   }
 }
 
@@ -165,15 +172,16 @@ function readTail(range: RangeReader, options: EndOptions): EndLines {
   let lines: readonly Line[] = [];
   let boundary = range.size;
   let torn: Line | undefined;
+  let committed: number | undefined;
   for (let want = options.firstStep ?? TAIL_FIRST_STEP; ; want *= factor) {
     const from = range.size - Math.min(want, cap);
     const step = range.splitBack(from, boundary, options.maxLineBytes);
-    if (boundary === range.size) torn = step.torn;
+    if (committed === undefined) ({ torn, committed } = step);
     lines = [...step.lines, ...lines];
     boundary = step.boundary;
     const whole = from === 0;
-    if (options.enough(lines)) return { lines, torn, whole, satisfied: true };
-    if (range.size - from >= cap) return { lines, torn, whole, satisfied: false };
+    const satisfied = options.enough(lines);
+    if (satisfied || whole || range.size - from >= cap) return { lines, torn, committed, whole, satisfied };
   }
 }
 
@@ -218,13 +226,14 @@ class RangeReader {
     from: number,
     to: number,
     maxLineBytes: number | undefined,
-  ): { lines: readonly Line[]; boundary: number; torn: Line | undefined } {
+  ): { lines: readonly Line[]; boundary: number; torn: Line | undefined; committed: number | undefined } {
     const bytes = this.#bytes(from, to);
     const fragment = from === 0 ? 0 : bytes.indexOf(10) + 1;
-    if (from > 0 && fragment === 0) return { lines: [], boundary: to, torn: undefined };
+    if (from > 0 && fragment === 0) return { lines: [], boundary: to, torn: undefined, committed: undefined };
     const boundary = from + fragment;
     const split = splitLines(bytes.subarray(fragment), this.#options(boundary, maxLineBytes));
-    return { lines: split.lines, boundary, torn: split.torn };
+    const committed = split.committed === 0 ? undefined : split.committed;
+    return { lines: split.lines, boundary, torn: split.torn, committed };
   }
 
   #options(start: number, maxLineBytes: number | undefined) {

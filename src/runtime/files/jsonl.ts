@@ -87,6 +87,11 @@ export class Line {
     return this.#view().includes(ascii, 0, 'latin1');
   }
 
+  /** The first bytes as Latin-1, at most `length`: a cheap look at a line that may not be worth decoding. */
+  prefix(length: number): string {
+    return this.#view().toString('latin1', 0, length);
+  }
+
   /** The parsed JSON value; `undefined` if malformed, which is counted once. Parsed at most once. */
   get record(): unknown {
     if (this.#record === unparsed) this.#record = parseJson(this.text, this.#counts);

@@ -194,3 +194,13 @@ describe('a line is a view', () => {
     expect(line?.has('"type":"assistant"')).toBe(false);
   });
 });
+
+describe('a look at the start of a line', () => {
+  test('gives the first bytes as Latin-1, without decoding or parsing', () => {
+    const counts = noCounts();
+    const [line] = splitLines(Buffer.from('{"type":"mode","ü":1}\n'), { counts }).lines;
+    expect(line?.prefix(14)).toBe('{"type":"mode"');
+    expect(line?.prefix(1_000)).toBe('{"type":"mode","Ã¼":1}');
+    expect(counts).toEqual(noCounts());
+  });
+});
