@@ -1,0 +1,100 @@
+import { labelOf } from '../adapters/catalog.ts';
+import { needsUser } from '../runtime/session/project.ts';
+import { type Collected, collect, toSnapshot } from './collect.ts';
+import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
+import { readFilter, type SessionFilter } from './filter.ts';
+import { sessionTable } from './output/session-table.ts';
+import { paint, type Style } from './output/style.ts';
+import { shortIds } from './resolve.ts';
+import { lookAtRuntimes, type RuntimesLook, runtimeLines } from './runtimes.ts';
+import { problemLines } from './session-list.ts';
+import type { World } from './world.ts';
+
+/** Sessions that the overview shows beyond those that wait or work. */
+const RECENT_SHOWN = 10;
+/** The overview waits this long for version probes; what is slower is shown from the next time on (R-41). */
+const RUNTIMES_BUDGET_MS = 1_500;
+
+export const overview = defineCommand({
+  name: '',
+  summary: 'the overview: runtimes and sessions, those that wait for you first',
+  details:
+    'Shows every session on this computer, those that wait for you first, then the runtimes that are installed and what can be done with each.',
+  args: SESSION_FILTER_ARGS,
+  examples: [{ command: '', says: 'who works, who is done, who waits for you' }],
+  async run(args, world): Promise<Answer> {
+    const filter = readFilter(args, world.cwd, world.now());
+    const [look, runtimes] = await Promise.all([
+      collect(world, filter),
+      lookAtRuntimes(world, { budgetMs: RUNTIMES_BUDGET_MS, refresh: false }),
+    ]);
+    return {
+      kind: 'document',
+      data: { ...runtimes.data(look), ...toSnapshot(look, look.adapters, filter, world.now()) },
+      text: (style) => overviewText(style, look, runtimes, filter, world),
+      warnings: problemLines(look),
+    };
+  },
+});
+
+function overviewText(
+  style: Style,
+  look: Collected,
+  runtimes: RuntimesLook,
+  filter: SessionFilter,
+  world: World,
+): string {
+  return [
+    headline(style, look),
+    '',
+    ...sessionLines(style, look, filter, world),
+    '',
+    ...runtimeLines(style, runtimes.reports(look)),
+    '',
+  ].join('\n');
+}
+
+function headline(style: Style, look: Collected): string {
+  const count = (test: (session: Collected['sessions'][number]) => boolean) =>
+    look.sessions.filter(test).length;
+  const waiting = count((session) => needsUser(session.shown));
+  const working = count((session) => session.shown.state.kind === 'working');
+  const parts = [
+    paint(
+      style,
+      waiting > 0 ? 'yellow' : 'dim',
+      waiting === 1 ? '1 session waits for you' : `${waiting} sessions wait for you`,
+    ),
+    paint(style, working > 0 ? 'green' : 'dim', `${working} working`),
+    paint(style, 'dim', `${look.sessions.length} known`),
+  ];
+  return parts.join(paint(style, 'dim', ', '));
+}
+
+function sessionLines(style: Style, look: Collected, filter: SessionFilter, world: World): string[] {
+  if (look.sessions.length === 0) {
+    return [
+      paint(
+        style,
+        'dim',
+        `No sessions yet. Start one with any of ${look.adapters.map((one) => labelOf(one.id)).join(', ')}.`,
+      ),
+    ];
+  }
+  const open = look.sessions.filter(
+    (session) => needsUser(session.shown) || session.shown.life === 'alive',
+  ).length;
+  const limit = filter.all ? look.sessions.length : (filter.limit ?? open + RECENT_SHOWN);
+  const shown = look.sessions.slice(0, limit);
+  const body = sessionTable(style, shown, {
+    now: world.now(),
+    home: world.home,
+    redact: filter.redact,
+    labelOf,
+    idOf: shortIds(look.monitor.registry.sessions()),
+  });
+  const rest = look.sessions.length - shown.length;
+  return rest > 0
+    ? [body, paint(style, 'dim', `${rest} more: shadowob-connector session-list --all`)]
+    : [body];
+}
