@@ -105,6 +105,10 @@ function Install-ShadowobConnector {
     }
 
     $shown = Test-ShadowobRun $new $asset
+    $wanted = $env:SHADOWOB_CONNECTOR_VERSION -replace '^v', ''
+    if ($wanted -and $wanted -ne 'latest' -and ($shown -split '\s') -notcontains $wanted) {
+      throw "shadowob-connector: asked for version $wanted, but the download says: $shown"
+    }
     Move-ShadowobIntoPlace $new $final $aside
     Write-Host "Installed ${final}: $shown"
   } finally {
