@@ -1,9 +1,9 @@
 /**
  * The probe cache on disk: versions of binaries, the login shell's PATH (V4).
  *
- * One item of a private storage, read once for a command: a dozen probes are then one file of a few KB (read
- * and parsed in 0.3 ms). The session index would be the other place; opening it costs more, and a command that
- * only shows versions has no other use for it.
+ * One item of a private storage, read once for a command. The session index would be the other place and costs
+ * the same (compiled, 30 entries: 1.3 to 1.7 ms here, 1.2 to 1.6 ms there), but probes outlive a corrupt index,
+ * are not locked by a list that is being written, and can be read and deleted by hand.
  */
 import { join } from 'node:path';
 import type { Storage } from 'unstorage';

@@ -44,8 +44,8 @@ describe('a private storage', () => {
     expect((await storage.getMeta('jobs:2'))['size']).toBe(4);
     await storage.removeItem('jobs:2');
     expect(await storage.getItem('jobs:2')).toBeNull();
-    await storage.clear('jobs');
-    expect(await storage.getKeys()).toEqual(['seq']);
+    await storage.clear();
+    expect(await storage.getKeys()).toEqual([]);
   });
 
   test('bytes stay bytes', async () => {
