@@ -52,6 +52,11 @@ export interface Claim {
    * for ever: a tool call may run for hours.
    */
   readonly staleAfterMs?: number;
+  /**
+   * The program writes down here when each turn begins and ends, and what is done in it, at once. Between feeds these
+   * records then decide that (`ledger.ts`); reports add only what can't stand in them.
+   */
+  readonly ledger?: boolean;
   /** Background shells or jobs still running although the turn is over (R-08). */
   readonly backgroundWork?: number;
   /** One line for `session-why`: the record, event or answer that was seen, without its content. */

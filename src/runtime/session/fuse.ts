@@ -1,4 +1,5 @@
 import type { Claim, EvidenceLink, Silent, TurnFacts } from './evidence.ts';
+import { ledgerOverExact, ledgerOverReport } from './ledger.ts';
 import type { Fused } from './session.ts';
 import { hasOpenTurn, IDLE, type Outcome, restedWith, type SessionState, UNKNOWN, urgency } from './state.ts';
 
@@ -90,16 +91,23 @@ function latest(times: readonly (number | undefined)[]): number | undefined {
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-/** The end of the newest turn: a report of it beats a record of it, and an end before the prompt is another turn's. */
+/**
+ * The end of the newest turn: a report of it beats a record of it, unless the record is the program's own ledger; an
+ * end before the prompt is another turn's (R-09).
+ */
 function endOfTurn(claims: readonly Claim[], openedAt: number | undefined): TurnFacts | undefined {
   const ended = claims.filter(
     (c) => c.turn?.end !== undefined && (c.turn.endedAt ?? c.at) >= (openedAt ?? Number.NEGATIVE_INFINITY),
   );
   const rank = { exact: 0, reported: 1, inferred: 2 } as const;
-  return ended.sort((a, b) => rank[a.confidence] - rank[b.confidence] || b.at - a.at)[0]?.turn;
+  const rankOf = (claim: Claim) => (claim.ledger ? 0 : rank[claim.confidence] + 1);
+  return ended.sort((a, b) => rankOf(a) - rankOf(b) || b.at - a.at)[0]?.turn;
 }
 
 function fuseExact(context: Context, exact: Spoken): Verdict {
+  const { recorded } = context;
+  const recordStands = recorded?.ledger && ledgerOverExact(exact, recorded, context.turnOpenedAt);
+  if (recordStands) return { state: recorded.says, by: recorded, why: recordStands };
   const raised = raiseByNewer(context, exact);
   if (raised) return raised;
   if (exact.says.kind === 'waiting') return refineWait(context, exact);
@@ -166,6 +174,9 @@ function refineWork(context: Context, exact: Spoken): Verdict {
   const why = 'the runtime itself says so';
   if (exact.says.kind === 'working' && exact.says.doing !== 'running')
     return { state: exact.says, by: exact, why };
+  const { recorded } = context;
+  if (recorded?.ledger && recorded.says.kind === 'working')
+    return { state: recorded.says, by: exact, refinedBy: recorded, why };
   const openedAt = context.turnOpenedAt ?? Number.NEGATIVE_INFINITY;
   const detail = [context.recorded, context.reported]
     .filter((c): c is Spoken => c !== undefined && c.says.kind === 'working' && c.at >= openedAt)
@@ -201,6 +212,10 @@ function fuseWithoutExact(context: Context): Verdict {
       ? { state: recorded.says, by: recorded, why: 'what the records state' }
       : { state: UNKNOWN, why: 'no feed has spoken of a turn' };
   }
+  const recordStands = recorded?.ledger && ledgerOverReport(reported, recorded, life, now);
+  if (recordStands) return { state: recorded.says, by: recorded, why: recordStands };
+  if (recorded?.ledger && reported.says.kind !== 'ended')
+    return { state: reported.says, by: reported, why: 'the newest report' };
   if (!recorded) return { state: reported.says, by: reported, why: 'the newest report' };
   const overrule = recordOverrules(reported, recorded);
   if (overrule) return { state: recorded.says, by: recorded, why: overrule };
