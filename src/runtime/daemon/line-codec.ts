@@ -19,6 +19,8 @@ export interface LineDecoder {
 
 const LF = 10;
 const CR = 13;
+/** Buffer that a connection may keep between two lines. */
+const KEPT_BYTES = 64 * 1024;
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
@@ -53,6 +55,8 @@ export function createLineDecoder(ceiling: number = WIRE.lineBytes): LineDecoder
     const line = bytes.at(-1) === CR ? bytes.subarray(0, -1) : bytes;
     if (line.length > ceiling) return finish({ kind: 'tooLong' });
     state.pending = 0;
+    // One long line must not hold its memory for as long as its connection lives.
+    if (state.kept.length > KEPT_BYTES) state.kept = Buffer.alloc(0);
     try {
       return { kind: 'line', text: strict.decode(line) };
     } catch {
