@@ -56,10 +56,6 @@ export function privateDriver(options: PrivateDriverOptions): Driver {
     // unstorage 1.17.6 hands `undefined` for the whole store, whatever its types say.
     getKeys: (base: string | undefined) =>
       keysBelow(options.base, '').filter((key) => key.startsWith(base ?? '')),
-    clear(base) {
-      for (const key of keysBelow(options.base, ''))
-        if (key.startsWith(base)) rmSync(fileOf(key), { force: true });
-    },
   };
 }
 
