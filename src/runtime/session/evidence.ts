@@ -53,6 +53,11 @@ export interface Claim {
    */
   readonly staleAfterMs?: number;
   /**
+   * Every wait of this owner shows here, within a moment: a hook's wait is not raised over it (R-05). So it is
+   * where a program without a user refuses by itself what it would have to ask.
+   */
+  readonly showsWaits?: boolean;
+  /**
    * The program writes down here when each turn begins and ends, and what is done in it, at once. Between feeds these
    * records then decide that (`ledger.ts`); reports add only what can't stand in them.
    */

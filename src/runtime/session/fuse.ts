@@ -7,6 +7,10 @@ import { hasOpenTurn, IDLE, type Outcome, restedWith, type SessionState, UNKNOWN
 export const RAISE_WINDOW_MS = 1_000;
 /** How long an idle owner may wait for the row that says how its turn ended (R-09; latest seen 0.17 s). */
 export const OUTCOME_GRACE_MS = 300;
+/** How long work without any record of its turn outlasts its owner's rest: records come in batches of 0.1 s. */
+export const RECORD_LAG_MS = 100;
+/** How long after an owner was seen to leave the record of its turn's end may still come (seen: 0.02 s). */
+export const LAST_WORDS_MS = 100;
 /** An open turn without any proof of life stands this long on its newest record (K-01). */
 export const UNPROVEN_TTL_MS = 300_000;
 
@@ -22,12 +26,13 @@ const spoken = (claim: Claim): claim is Spoken => claim.says.kind !== 'silent';
  * @param now epoch milliseconds
  */
 export function fuse(claims: readonly Claim[], previous: Fused | undefined, now: number): Fused {
-  const life = judgeLife(claims);
   const exact = pickExact(claims);
   const recorded = newest(claims.filter((c) => c.confidence === 'inferred' && spoken(c)) as Spoken[]);
   const reported = newest(claims.filter((c) => c.confidence === 'reported' && spoken(c)) as Spoken[]);
   const turnOpenedAt = latest([...claims.map((c) => c.turn?.openedAt), previous?.turnOpenedAt]);
-  const context: Context = { claims, life, exact, recorded, reported, turnOpenedAt, previous, now };
+  const found = { claims, life: judgeLife(claims), exact, recorded, reported, turnOpenedAt, previous, now };
+  const context: Context = { ...found, life: leftJustNow(found) ? 'unknown' : found.life };
+  const { life } = context;
 
   const verdict = exact ? fuseExact(context, exact) : fuseWithoutExact(context);
   const settled = settleLife(context, verdict);
@@ -42,6 +47,7 @@ export function fuse(claims: readonly Claim[], previous: Fused | undefined, now:
       : {}),
     chain: explain(claims, settled),
     ...(turnOpenedAt !== undefined ? { turnOpenedAt } : {}),
+    ...(ending?.endedAt !== undefined ? { turnEndedAt: ending.endedAt } : {}),
     ...(lastOutcome ? { lastOutcome } : {}),
     ...(ending?.error && outcomeOf(settled.state) === 'failed' ? { error: ending.error } : {}),
     backgroundWork: Math.max(0, ...claims.map((c) => c.backgroundWork ?? 0)),
@@ -72,6 +78,24 @@ function judgeLife(claims: readonly Claim[]): Fused['life'] {
   if (claims.some((c) => c.life === 'alive')) return 'alive';
   if (claims.some((c) => c.life === 'dead')) return 'dead';
   return 'unknown';
+}
+
+/**
+ * An owner that was seen to leave a moment ago: the record of how its turn ended may be on its way, so its death
+ * is not counted yet. Where reports follow the turn they have told already.
+ */
+function leftJustNow(context: Context): boolean {
+  const { claims, life, recorded, previous, now } = context;
+  if (life !== 'dead' || previous?.life === 'dead' || previous?.state.kind !== 'working') return false;
+  if (reportsFollow(context) || recorded?.says.kind !== 'working') return false;
+  const noticedAt = Math.max(...claims.filter((c) => c.life === 'dead').map((c) => c.at));
+  return now - noticedAt < LAST_WORDS_MS;
+}
+
+/** Whether the newest turn is one that reports speak of. */
+function reportsFollow({ reported, turnOpenedAt }: Context): boolean {
+  const openedAt = reported?.turn?.openedAt;
+  return openedAt !== undefined && openedAt + RAISE_WINDOW_MS >= (turnOpenedAt ?? 0);
 }
 
 /** Of several live owners the most urgent speaks; between equals the newest. */
@@ -124,7 +148,8 @@ function raiseByNewer(context: Context, exact: Spoken): Verdict | undefined {
   const raising = candidates.find((claim) => {
     const at = claim === context.recorded ? (claim.turn?.openedAt ?? claim.at) : claim.at;
     const fresh = at > exact.at && context.now - at <= RAISE_WINDOW_MS;
-    return fresh && urgency(claim.says) > urgency(exact.says);
+    const shownThere = exact.showsWaits && claim.says.kind === 'waiting';
+    return fresh && !shownThere && urgency(claim.says) > urgency(exact.says);
   });
   if (raising)
     return { state: raising.says, by: raising, why: 'newer than the live value and more urgent (R-05)' };
@@ -189,19 +214,38 @@ function refineWork(context: Context, exact: Spoken): Verdict {
 /** A live owner that rests: how its turn ended is told by report, then record, then nothing at all. */
 function settleIdle(context: Context, exact: Spoken): Verdict {
   const ending = endOfTurn(context.claims, context.turnOpenedAt);
+  const held = heldOpen(context, exact, ending);
+  if (held)
+    return { state: held, by: exact, why: 'just came to rest; waiting for the record that says how (R-09)' };
   if (ending?.end)
     return { state: restedWith(ending.end), by: exact, why: 'rests; the turn’s own end says how (R-09)' };
   if (context.turnOpenedAt === undefined)
     return { state: IDLE, by: exact, why: 'a live owner, and no turn yet (R-02)' };
-  const held = context.previous?.state;
-  if (held && hasOpenTurn(held) && context.now - exact.at < OUTCOME_GRACE_MS) {
-    return { state: held, by: exact, why: 'just came to rest; waiting for the record that says how (R-09)' };
-  }
   return {
     state: { kind: 'rested', outcome: 'stopped' },
     by: exact,
     why: 'rests and nothing says that the turn ended well (R-09)',
   };
+}
+
+/**
+ * The work that stays for a moment after its owner came to rest, because its records may be on their way. Not
+ * where reports follow the turn, since its end would have been reported by now; nor from a wait, which without
+ * work in between was not granted.
+ */
+function heldOpen(context: Context, exact: Spoken, ending: TurnFacts | undefined): SessionState | undefined {
+  if (reportsFollow(context)) return undefined;
+  const { previous, recorded, turnOpenedAt } = context;
+  const restedFor = context.now - exact.at;
+  const learnt = previous?.turnOpenedAt !== turnOpenedAt;
+  const worked = previous?.state.kind === 'working' ? previous.state : undefined;
+  // It worked although the newest known turn had ended, or there was none: another turn, without a record yet.
+  const unseen =
+    ending?.endedAt === previous?.turnEndedAt && (ending !== undefined || turnOpenedAt === undefined);
+  if (unseen) return !learnt && restedFor < RECORD_LAG_MS ? worked : undefined;
+  if (ending?.end || restedFor >= OUTCOME_GRACE_MS) return undefined;
+  const recordedWork = learnt && recorded?.says.kind === 'working' ? recorded.says : undefined;
+  return previous?.state.kind === 'waiting' ? undefined : (worked ?? recordedWork);
 }
 
 function fuseWithoutExact(context: Context): Verdict {
@@ -214,12 +258,22 @@ function fuseWithoutExact(context: Context): Verdict {
   }
   const recordStands = recorded?.ledger && ledgerOverReport(reported, recorded, life, now);
   if (recordStands) return { state: recorded.says, by: recorded, why: recordStands };
-  if (recorded?.ledger && reported.says.kind !== 'ended')
-    return { state: reported.says, by: reported, why: 'the newest report' };
+  if (reported.says.kind === 'ended') return endedReport(context, reported);
+  if (recorded?.ledger) return { state: reported.says, by: reported, why: 'the newest report' };
   if (!recorded) return { state: reported.says, by: reported, why: 'the newest report' };
   const overrule = recordOverrules(reported, recorded);
   if (overrule) return { state: recorded.says, by: recorded, why: overrule };
   return refineReport(reported, recorded);
+}
+
+/** A reported end cuts only a turn that is open: one that a record saw end keeps that outcome. */
+function endedReport(context: Context, reported: Spoken): Verdict {
+  const end = endOfTurn(context.claims, context.turnOpenedAt)?.end;
+  return {
+    state: end ? { kind: 'ended', outcome: end } : reported.says,
+    by: reported,
+    why: 'the newest report',
+  };
 }
 
 /** A report knows that somebody waits; the record under it may know for what, or which tool runs. */

@@ -93,6 +93,8 @@ export interface Fused {
   readonly chain: readonly EvidenceLink[];
   /** Start of the newest turn, epoch milliseconds. */
   readonly turnOpenedAt?: number;
+  /** End of that turn, where one is known, epoch milliseconds. */
+  readonly turnEndedAt?: number;
   readonly lastOutcome?: Outcome;
   readonly error?: string;
   readonly backgroundWork: number;

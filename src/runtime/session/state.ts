@@ -63,7 +63,8 @@ export function hasOpenTurn(state: SessionState): boolean {
 export function urgency(state: SessionState): number {
   switch (state.kind) {
     case 'waiting':
-      return 4;
+      // A turn that ended at an output limit is at rest, however it is shown.
+      return state.on === 'output-limit' ? 1 : 4;
     case 'working':
       return 3;
     case 'starting':

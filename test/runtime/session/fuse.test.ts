@@ -180,7 +180,7 @@ const table: readonly Row[] = [
   {
     name: 'R-09 idle and no end anywhere: stopped',
     claims: [live(IDLE, T + 500), rows(RUNNING, T, { turn: { openedAt: T } })],
-    now: T + 501,
+    now: T + 500 + OUTCOME_GRACE_MS,
     want: 'stopped',
   },
   {
