@@ -15,6 +15,8 @@ export type ReportedEvent =
   | 'other_notification'
   | 'transcript_grew'
   | 'transcript_discovered'
+  /** An authoritative feed of the socket says the phase itself: `Report.phase` (S-106). */
+  | 'stream_state'
   | 'end';
 
 /** One report about one session. Carries no content. */
@@ -34,9 +36,12 @@ export interface Report {
   readonly backgroundWork?: number;
   /** A `stop` of work that was no turn of the user's: the last outcome stays (R-18). */
   readonly noTurn?: boolean;
+  /** What a `stream_state` says. */
+  readonly phase?: Phase;
 }
 
-type Phase = 'starting' | 'working' | 'waiting_input' | 'waiting_permission' | 'idle' | 'ended';
+/** Where the reports have brought a session: the states of the sessions socket (S-003). */
+export type Phase = 'starting' | 'working' | 'waiting_input' | 'waiting_permission' | 'idle' | 'ended';
 
 /** What the reports about one session add up to (S-103). */
 export interface Reported {
@@ -70,9 +75,17 @@ export function applyReport(previous: Reported | undefined, report: Report): Rep
   if (report.agentId !== undefined) return applyAgentReport(previous, report);
   if (previous?.phase === 'ended' && PASSIVE.has(report.event)) return previous;
   const passive = PASSIVE.has(report.event) || isLateReminder(previous, report);
-  const phase = isLateReminder(previous, report) ? 'waiting_input' : nextPhase(previous?.phase, report.event);
-  if (previous && passive)
-    return { ...previous, phase, last: report.event, at: phase === previous.phase ? previous.at : report.at };
+  const phase = isLateReminder(previous, report) ? 'waiting_input' : nextPhase(previous?.phase, report);
+  if (previous && passive) {
+    return {
+      ...previous,
+      phase,
+      // Under a sub-agent's wait the parent's own phase stands still; else it is what is shown (S-115, S-116).
+      parentPhase: previous.agentWaits.size > 0 ? previous.parentPhase : phase,
+      last: report.event,
+      at: phase === previous.phase ? previous.at : report.at,
+    };
+  }
   return {
     phase,
     at: report.at,
@@ -99,15 +112,18 @@ function subjectOfWait(
 
 /**
  * A permission notice while a question is open is the question's own, seconds late: the wait stays an input
- * (R-06, which amends this cell of S-103). The reminder of a minute's rest is no such question (R-11).
+ * (R-06, which amends this cell of S-103). The reminder of a minute's rest is no such question (R-11), and
+ * neither is one that only a sub-agent asked.
  */
 function isLateReminder(previous: Reported | undefined, report: Report): boolean {
-  return report.event === 'permission_prompt' && previous?.phase === 'waiting_input' && !previous.reminder;
+  return (
+    report.event === 'permission_prompt' && previous?.parentPhase === 'waiting_input' && !previous.reminder
+  );
 }
 
 /** The table of S-103, parent sightings. `undefined` means the session was not known. */
-function nextPhase(phase: Phase | undefined, event: ReportedEvent): Phase {
-  switch (event) {
+function nextPhase(phase: Phase | undefined, report: Report): Phase {
+  switch (report.event) {
     case 'session_start':
       return 'starting';
     case 'user_prompt_submit':
@@ -126,6 +142,8 @@ function nextPhase(phase: Phase | undefined, event: ReportedEvent): Phase {
     case 'other_notification':
     case 'transcript_discovered':
       return phase ?? 'idle';
+    case 'stream_state':
+      return report.phase ?? phase ?? 'idle';
     case 'end':
       return 'ended';
   }
