@@ -1,0 +1,14 @@
+import type { Adapter } from '../adapter.ts';
+import { type CodexHost, realHost } from './host.ts';
+import { RUNTIME_ID, scanCodex } from './scan.ts';
+
+/** The Codex adapter over an injected machine. */
+export function createCodex(host: CodexHost): Adapter {
+  return {
+    id: RUNTIME_ID,
+    scan: (context, options = {}) => scanCodex(context, options, host),
+  };
+}
+
+/** Codex CLI: rollouts, thread locks, the state database, and the app-servers that hold threads. */
+export const codex: Adapter = createCodex(realHost);

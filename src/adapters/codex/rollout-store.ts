@@ -1,0 +1,107 @@
+import type { ScanProblem } from '../../runtime/feed.ts';
+import { type FileSystemPort, tryStat } from '../../runtime/files/file-system.ts';
+import type { FileReader } from '../../runtime/files/head-tail.ts';
+import type { LineCounts } from '../../runtime/files/jsonl.ts';
+import type { IndexEntry, SessionIndex } from '../../runtime/store/session-index.ts';
+import { readCompressed } from './compressed.ts';
+import { type Rollout, readRollout } from './rollout.ts';
+import { ROLLOUT_SCOPE, restoreRollout, storeRollout } from './stored.ts';
+import { sameStamp } from './titles.ts';
+import { type FoundRollout, reasonText } from './walk.ts';
+
+/** How a rollout is wanted. */
+export interface RolloutRequest {
+  /** Its first prompt is not known from elsewhere. */
+  readonly wantPrompt: boolean;
+  /** What the index leaves out (commands, error texts) matters: always, while the turn may be going on, or not. */
+  readonly details: 'always' | 'while-live' | 'no';
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+export interface ReadRollout {
+  /** Absent when the file gave nothing. */
+  readonly rollout?: Rollout;
+  readonly problem?: ScanProblem;
+  /** Lines left out. */
+  readonly skipped: number;
+}
+
+/** Reads rollouts, index first: an unchanged file is not opened. */
+export interface RolloutStore {
+  read(file: FoundRollout, request: RolloutRequest): ReadRollout;
+  /** The same files with new stats, if any of them has changed since. */
+  restat(files: readonly FoundRollout[]): readonly FoundRollout[] | undefined;
+  /** Forgets what is no longer there. */
+  prune(alive: ReadonlySet<string>): void;
+}
+
+/** An open turn without any sign of life for this long needs no command in its label (K-01). */
+const FRESH_MS = 300_000;
+
+/** A store over one index; without one every file is read. */
+export function createRolloutStore(
+  reader: FileReader,
+  files: FileSystemPort,
+  index: SessionIndex | undefined,
+): RolloutStore {
+  const known = index?.load(ROLLOUT_SCOPE) ?? new Map<string, IndexEntry>();
+  return {
+    read(file, request) {
+      const remembered = fromIndex(known.get(file.path), file, request);
+      if (remembered) return remembered;
+      const before = skippedSoFar(reader.counts);
+      const read = file.compressed
+        ? readCompressed(files, file.path, file.stat, reader.counts)
+        : readRollout(reader, file.path, file.stat, request.wantPrompt);
+      const skipped = skippedSoFar(reader.counts) - before;
+      if (read.kind === 'read') {
+        index?.stage(ROLLOUT_SCOPE, file.path, {
+          stamp: stampOf(read.stat),
+          value: storeRollout(read.value, skipped),
+        });
+        return { rollout: read.value, skipped };
+      }
+      if (read.kind === 'missing') return { skipped };
+      const reason = read.kind === 'not-unpacked' ? read.reason : reasonText(read);
+      return { problem: { subject: file.path, reason, skipped: 1 }, skipped };
+    },
+    restat(found) {
+      const fresh = found.map((file) => {
+        const stat = tryStat(files, file.path);
+        return 'size' in stat ? { ...file, stat } : file;
+      });
+      const changed = fresh.some((file, at) => {
+        const old = found[at];
+        return old !== undefined && !sameStamp(stampOf(file.stat), stampOf(old.stat));
+      });
+      return changed ? fresh : undefined;
+    },
+    prune(alive) {
+      index?.prune(ROLLOUT_SCOPE, alive);
+    },
+  };
+}
+
+function fromIndex(
+  entry: IndexEntry | undefined,
+  file: FoundRollout,
+  request: RolloutRequest,
+): ReadRollout | undefined {
+  if (!entry || !sameStamp(entry.stamp, stampOf(file.stat))) return undefined;
+  const stored = restoreRollout(entry.value);
+  if (!stored) return undefined;
+  const { rollout, partial, skipped } = stored;
+  if (request.wantPrompt && !rollout.promptSearched) return undefined;
+  const mayLive = rollout.turn.phase === 'open' && request.now - (rollout.turn.lastAt ?? 0) < FRESH_MS;
+  const missed = request.details === 'always' || (request.details === 'while-live' && mayLive);
+  return partial && missed ? undefined : { rollout, skipped };
+}
+
+function skippedSoFar(counts: LineCounts): number {
+  return counts.oversized + counts.malformed;
+}
+
+function stampOf(stat: FoundRollout['stat']): IndexEntry['stamp'] {
+  return { size: stat.size, mtimeMs: stat.mtimeMs, ino: stat.ino, dev: stat.dev };
+}
