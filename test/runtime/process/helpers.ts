@@ -29,7 +29,7 @@ export async function withFolder(body: (folder: string) => Promise<void> | void)
 }
 
 /** A finished run with this output. */
-export function exitedWith(stdout: string, code = 0, stderr = ''): RunResult {
+export function exitedWith(stdout: string, code = 0, stderr = ''): Extract<RunResult, { kind: 'exited' }> {
   return {
     kind: 'exited',
     code,
