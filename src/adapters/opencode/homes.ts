@@ -1,0 +1,43 @@
+import { posix, win32 } from 'node:path';
+import type { AdapterContext } from '../adapter.ts';
+
+/** Where one OpenCode keeps its sessions. */
+export interface OpencodeHome {
+  /** The data folder. */
+  readonly data: string;
+  /** `opencode.db` in it (1.x). */
+  readonly database: string;
+  /** The layout of older versions. */
+  readonly storage: string;
+}
+
+type HomeContext = Pick<AdapterContext, 'env' | 'home' | 'platform'>;
+
+/**
+ * Folders in which OpenCode's data may lie, most explicit first (`targets.md` §8). A folder that the user named is
+ * the only one; relative values are ignored, as the XDG specification asks.
+ */
+export function homeCandidates({ env, home, platform }: HomeContext): readonly OpencodeHome[] {
+  const path = platform === 'win32' ? win32 : posix;
+  const under = (base: string | undefined): string | undefined =>
+    base && path.isAbsolute(base) ? path.join(base, 'opencode') : undefined;
+  const named = env['OPENCODE_DATA_DIR'];
+  if (named && path.isAbsolute(named)) return [homeIn(named, path)];
+  const folders = [
+    under(env['XDG_DATA_HOME']),
+    platform === 'win32' ? under(env['APPDATA']) : undefined,
+    platform === 'win32' ? under(env['LOCALAPPDATA']) : undefined,
+    path.join(home, '.local', 'share', 'opencode'),
+  ];
+  return [...new Set(folders.filter((folder) => folder !== undefined))].map((folder) => homeIn(folder, path));
+}
+
+function homeIn(data: string, path: typeof posix): OpencodeHome {
+  return { data, database: path.join(data, 'opencode.db'), storage: path.join(data, 'storage') };
+}
+
+/** The first candidate that holds anything; the first of all where none does, so that it can be watched for. */
+export function findHome(context: HomeContext, exists: (path: string) => boolean): OpencodeHome | undefined {
+  const candidates = homeCandidates(context);
+  return candidates.find((home) => exists(home.database) || exists(home.storage)) ?? candidates[0];
+}
