@@ -54,54 +54,69 @@ export class Line {
   readonly start: number;
   /** Offset just past the line end (past the text, where a NUL block or the end of the file follows). */
   readonly end: number;
-  readonly #bytes: Buffer;
-  readonly #lease: Lease;
-  readonly #counts: LineCounts;
+  // The buffer and a range in it, not a view of its own: a view for each line costs more than splitting does.
+  readonly #buffer: Buffer;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #owner: Owner;
   #text: string | undefined;
   #record: unknown = unparsed;
 
-  constructor(start: number, end: number, bytes: Buffer, counts: LineCounts, lease: Lease = forever) {
+  constructor(start: number, end: number, buffer: Buffer, from: number, to: number, owner: Owner) {
     this.start = start;
     this.end = end;
-    this.#bytes = bytes;
-    this.#counts = counts;
-    this.#lease = lease;
+    this.#buffer = buffer;
+    this.#from = from;
+    this.#to = to;
+    this.#owner = owner;
   }
 
   /** Number of bytes of the text. */
   get size(): number {
-    return this.#bytes.length;
+    return this.#to - this.#from;
   }
 
   /** The text, without BOM and line end. */
   get text(): string {
     if (this.#text !== undefined) return this.#text;
-    const text = this.#view().toString('utf8');
-    if (text.includes('\ufffd') && !isValidUtf8(this.#bytes)) this.#counts.invalidUtf8 += 1;
+    this.#check();
+    const text = this.#buffer.toString('utf8', this.#from, this.#to);
+    if (text.includes('\ufffd') && !isValidUtf8(this.#bytes())) this.#owner.counts.invalidUtf8 += 1;
     this.#text = text;
     return text;
   }
 
   /** Whether the raw bytes hold these ASCII characters: a cheap test before parsing. */
   has(ascii: string): boolean {
-    return this.#view().includes(ascii, 0, 'latin1');
+    this.#check();
+    return this.#bytes().includes(ascii, 0, 'latin1');
   }
 
   /** The first bytes as Latin-1, at most `length`: a cheap look at a line that may not be worth decoding. */
   prefix(length: number): string {
-    return this.#view().toString('latin1', 0, length);
+    this.#check();
+    return this.#buffer.toString('latin1', this.#from, Math.min(this.#to, this.#from + length));
   }
 
   /** The parsed JSON value; `undefined` if malformed, which is counted once. Parsed at most once. */
   get record(): unknown {
-    if (this.#record === unparsed) this.#record = parseJson(this.text, this.#counts);
+    if (this.#record === unparsed) this.#record = parseJson(this.text, this.#owner.counts);
     return this.#record;
   }
 
-  #view(): Buffer {
-    if (!this.#lease.live) throw new Error('a line was read after its buffer was given back');
-    return this.#bytes;
+  #bytes(): Buffer {
+    return this.#buffer.subarray(this.#from, this.#to);
   }
+
+  #check(): void {
+    if (!this.#owner.lease.live) throw new Error('a line was read after its buffer was given back');
+  }
+}
+
+/** What the lines of one source share. */
+interface Owner {
+  readonly counts: LineCounts;
+  readonly lease: Lease;
 }
 
 /** The JSON value of a line, or `undefined` if it is malformed (counted; it still advances the offset, X1). */
@@ -134,13 +149,13 @@ export function splitLines(bytes: Uint8Array, options: SplitOptions = {}): Split
   const dense = buffer.indexOf(0) < 0;
   let at = 0;
   for (let lf = buffer.indexOf(LF); lf >= 0; lf = buffer.indexOf(LF, at)) {
-    const body = buffer.subarray(at, lf);
-    if (dense) sink.take([{ start: start + at, bytes: body }], body.length, start + lf + 1);
-    if (!dense) sink.takeSparse(body, start + at, start + lf + 1);
+    if (dense) sink.takeDense(buffer, at, lf, start);
+    else sink.takeSparse(buffer.subarray(at, lf), start + at, start + lf + 1);
     at = lf + 1;
   }
-  const rest = gapless(buffer.subarray(at), start + at, false);
-  return { lines: sink.lines, committed: start + at, torn: sink.torn(rest.pieces) };
+  const torn =
+    at < buffer.length ? sink.torn(gapless(buffer.subarray(at), start + at, false).pieces) : undefined;
+  return { lines: sink.lines, committed: start + at, torn };
 }
 
 /** A splitter that is fed in chunks of any size; see {@link createLineStream}. */
@@ -222,50 +237,51 @@ interface Piece {
 
 class LineSink {
   readonly lines: Line[] = [];
-  readonly counts: LineCounts;
+  readonly #owner: Owner;
   readonly #cap: number;
-  readonly #lease: Lease;
 
   constructor(options: SplitOptions) {
-    this.counts = options.counts ?? noCounts();
+    this.#owner = { counts: options.counts ?? noCounts(), lease: options.lease ?? forever };
     this.#cap = options.maxLineBytes ?? MAX_LINE_BYTES;
-    this.#lease = options.lease ?? forever;
   }
 
-  /** One ended line. `size` counts its bytes even where the pieces were let go for being too long. */
-  take(pieces: readonly Piece[], size: number, end: number): void {
-    if (size > this.#cap) {
-      this.counts.oversized += 1;
-      return;
-    }
-    for (const [index, piece] of pieces.entries()) {
-      const last = index === pieces.length - 1;
-      this.#add(piece, last ? end : piece.start + piece.bytes.length, last);
-    }
+  /** One ended line without NUL bytes, `from..lf` in a buffer whose first byte stands at `base` in the file. */
+  takeDense(buffer: Buffer, from: number, lf: number, base: number): void {
+    if (lf - from > this.#cap) this.#owner.counts.oversized += 1;
+    else this.#add(buffer, from, lf, base, base + lf + 1, true);
   }
 
+  /** One ended line that may hold NUL runs. */
   takeSparse(body: Buffer, start: number, end: number): void {
     const { pieces, size, nulRuns } = gapless(body, start, false);
-    this.counts.nulBlocks += nulRuns;
+    this.#owner.counts.nulBlocks += nulRuns;
     this.take(pieces, size, end);
+  }
+
+  /** One ended line in pieces. `size` counts its bytes even where the pieces were let go for being too long. */
+  take(pieces: readonly Piece[], size: number, end: number): void {
+    if (size > this.#cap) {
+      this.#owner.counts.oversized += 1;
+      return;
+    }
+    for (const [index, { start, bytes }] of pieces.entries()) {
+      const last = index === pieces.length - 1;
+      this.#add(bytes, 0, bytes.length, start, last ? end : start + bytes.length, last);
+    }
   }
 
   torn(pieces: readonly Piece[]): Line | undefined {
     const piece = pieces.at(-1);
     if (piece === undefined) return undefined;
-    const from = bomLength(piece);
-    const bytes = piece.bytes.subarray(from);
-    return new Line(piece.start + from, piece.start + piece.bytes.length, bytes, this.counts, this.#lease);
+    const { start, bytes } = piece;
+    const from = start === 0 ? bomLength(bytes, 0) : 0;
+    return new Line(start + from, start + bytes.length, bytes, from, bytes.length, this.#owner);
   }
 
-  #add(piece: Piece, end: number, ended: boolean): void {
-    const from = bomLength(piece);
-    const length = piece.bytes.length;
-    const to = ended && length > 0 && piece.bytes[length - 1] === CR ? length - 1 : length;
-    if (to <= from) return;
-    this.lines.push(
-      new Line(piece.start + from, end, piece.bytes.subarray(from, to), this.counts, this.#lease),
-    );
+  #add(buffer: Buffer, from: number, to: number, base: number, end: number, ended: boolean): void {
+    const first = base + from === 0 ? from + bomLength(buffer, from) : from;
+    const last = ended && to > first && buffer[to - 1] === CR ? to - 1 : to;
+    if (last > first) this.lines.push(new Line(base + first, end, buffer, first, last, this.#owner));
   }
 }
 
@@ -313,9 +329,8 @@ function joinPieces(before: readonly Piece[], after: readonly Piece[]): Piece[] 
   return [...before.slice(0, -1), joined, ...after.slice(1)];
 }
 
-function bomLength(piece: Piece): number {
-  if (piece.start !== 0) return 0;
-  return piece.bytes[0] === 0xef && piece.bytes[1] === 0xbb && piece.bytes[2] === 0xbf ? 3 : 0;
+function bomLength(bytes: Buffer, at: number): number {
+  return bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf ? 3 : 0;
 }
 
 function isValidUtf8(bytes: Buffer): boolean {
