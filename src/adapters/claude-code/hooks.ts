@@ -71,7 +71,9 @@ function reportOf(fields: Fields): Body | undefined {
       return notificationOf(textOf(fields['notification_type']), textOf(fields['message']));
     case 'PostCompact':
       // `/compact` is no turn of the user's: the last outcome stays (R-18).
-      return fields['trigger'] === 'manual' ? { event: 'stop', noTurn: true } : { event: 'transcript_discovered' };
+      return fields['trigger'] === 'manual'
+        ? { event: 'stop', noTurn: true }
+        : { event: 'transcript_discovered' };
     case 'SessionEnd':
       return { event: 'end' };
     default:

@@ -38,6 +38,8 @@ export type Row =
       readonly stop: string | null;
       /** The reply was cut in the middle of this block (2.1.332). */
       readonly aborted: boolean;
+      /** Text that the program wrote itself: what was left of a cut reply (2.1.197). */
+      readonly synthetic: boolean;
       readonly tools: readonly ToolUse[];
       readonly model?: string;
       readonly usedTokens?: number;
@@ -108,7 +110,8 @@ function userRow(row: Readonly<Record<string, unknown>>, envelope: Envelope): Ro
   const content = objectOf(row['message'])?.['content'];
   const ids = resultIds(content);
   if (ids.length > 0) {
-    const rejected = row['toolDenialKind'] === 'user-rejected' || row['toolUseResult'] === 'User rejected tool use';
+    const rejected =
+      row['toolDenialKind'] === 'user-rejected' || row['toolUseResult'] === 'User rejected tool use';
     return { kind: 'tool-result', ids, rejected, ...envelope };
   }
   const text = promptText(content);
@@ -167,7 +170,7 @@ function assistantRow(row: Readonly<Record<string, unknown>>, envelope: Envelope
       const block = objectOf(value);
       return (block && toolUseOf(block)) ?? [];
     }),
-    // `<synthetic>` marks text that the program wrote itself.
+    synthetic: model?.startsWith('<') ?? false,
     ...(model && !model.startsWith('<') ? { model } : {}),
     ...(usedTokens !== undefined ? { usedTokens } : {}),
     ...envelope,

@@ -27,7 +27,12 @@ export function toolUseOf(block: Readonly<Record<string, unknown>>): ToolUse | u
   const pattern = cut(textOf(input['pattern']) ?? textOf(input['query']) ?? textOf(input['url']));
   return {
     id,
-    tool: { name, ...(command ? { command } : {}), ...(path ? { path } : {}), ...(pattern ? { pattern } : {}) },
+    tool: {
+      name,
+      ...(command ? { command } : {}),
+      ...(path ? { path } : {}),
+      ...(pattern ? { pattern } : {}),
+    },
   };
 }
 

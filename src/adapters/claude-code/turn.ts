@@ -93,7 +93,12 @@ function opened(before: Turn, row: Row & { kind: 'prompt' }): Turn {
     ...(row.at !== undefined ? { answeredAt: row.at } : {}),
     provisional: false,
     pendingAgents: 0,
-    last: row.by === 'user' ? 'a prompt' : row.by === 'bash' ? 'a shell command of the user' : 'news of background work',
+    last:
+      row.by === 'user'
+        ? 'a prompt'
+        : row.by === 'bash'
+          ? 'a shell command of the user'
+          : 'news of background work',
   };
 }
 
@@ -140,6 +145,8 @@ function replied(before: Turn, row: Row & { kind: 'assistant' }): Turn {
     ...(row.usedTokens !== undefined ? { usedTokens: row.usedTokens } : {}),
   };
   if (row.stop === null) return cutReply(base, row);
+  const cut = row.synthetic && before.state === STREAMING;
+  if (cut) return ended(base, row.at, 'stopped', 'a reply cut by an interrupt');
   if (row.stop === 'tool_use' || row.stop === 'pause_turn') {
     const pending = [...before.pending, ...row.tools];
     const last = row.tools.at(-1);

@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import type { ScanProblem } from '../../runtime/feed.ts';
+import {
+  type FileProblem,
+  type FileStat,
+  type FileSystemPort,
+  notAFile,
+  tryNames,
+  tryStat,
+} from '../../runtime/files/file-system.ts';
+import type { ClaudeHome } from './homes.ts';
+
+/** A transcript file that was found; nothing of it has been read. */
+export interface FoundTranscript {
+  /** The stem of the file's name: the only identity that counts (G4, G5); folder names are never decoded (P1, P3). */
+  readonly sessionId: string;
+  readonly path: string;
+  readonly stat: FileStat;
+  /** The session's own folder beside its file (sub-agents, tool results), where it has one. */
+  readonly companion?: string;
+}
+
+export interface Discovery {
+  readonly transcripts: readonly FoundTranscript[];
+  readonly problems: readonly ScanProblem[];
+}
+
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const TRANSCRIPT_NAME = new RegExp(`^(${UUID})\\.jsonl$`, 'i');
+const UUID_NAME = new RegExp(`^${UUID}$`, 'i');
+
+/**
+ * Finds the transcripts of one home, exactly two levels down (S-601). What is not named by a UUID is neither
+ * stat'ed nor opened: `agent-<id>.jsonl` of sub-agents stand by the hundred thousand in some folders (G1, G2, C26,
+ * S-604). A folder that can't be read is a problem of its own; the others are there.
+ *
+ * @param wanted chooses by session id before anything is stat'ed
+ */
+export function discoverTranscripts(
+  files: FileSystemPort,
+  home: ClaudeHome,
+  wanted: (sessionId: string) => boolean,
+): Discovery {
+  const projects = tryNames(files, home.projects);
+  const found = projects.names.map((name) => inFolder(files, join(home.projects, name), wanted));
+  const problems = projects.problem ? problemsOf(home.projects, projects.problem) : [];
+  return {
+    transcripts: found.flatMap((folder) => folder.transcripts),
+    problems: [...problems, ...found.flatMap((folder) => folder.problems)],
+  };
+}
+
+function inFolder(files: FileSystemPort, folder: string, wanted: (sessionId: string) => boolean): Discovery {
+  const { names, problem } = tryNames(files, folder);
+  if (problem) return { transcripts: [], problems: problemsOf(folder, problem) };
+  const companions = new Set(names.filter((name) => name.length === UUID_LENGTH && UUID_NAME.test(name)));
+  const problems: ScanProblem[] = [];
+  const transcripts: FoundTranscript[] = [];
+  for (const name of names) {
+    if (name.length !== UUID_LENGTH + '.jsonl'.length) continue;
+    const stem = TRANSCRIPT_NAME.exec(name)?.[1];
+    if (!stem || !wanted(stem)) continue;
+    const path = join(folder, name);
+    const stat = tryStat(files, path);
+    const refused = notAFile(stat);
+    if (refused) problems.push(...problemsOf(path, refused));
+    if (refused || !('size' in stat)) continue;
+    const companion = companions.has(stem) ? { companion: join(folder, stem) } : {};
+    transcripts.push({ sessionId: stem, path, stat, ...companion });
+  }
+  return { transcripts, problems };
+}
+
+const UUID_LENGTH = 36;
+
+/** Missing is no problem: a folder or file that went between two looks, a loose file among the folders. */
+export function problemsOf(subject: string, problem: FileProblem): readonly ScanProblem[] {
+  switch (problem.kind) {
+    case 'missing':
+      return [];
+    case 'not-a-file':
+      return [{ subject, reason: 'is no regular file', skipped: 1 }];
+    case 'changed':
+      return [{ subject, reason: 'was rewritten while it was read', skipped: 1 }];
+    case 'unreadable':
+      return [{ subject, reason: `can’t be read (${problem.code})`, skipped: 1 }];
+  }
+}

@@ -1,0 +1,21 @@
+import type { Transcript } from './session.ts';
+
+/**
+ * Which session each fork was copied from (G6, `--fork-session`). 2.1.332 names it on the copied replies; for older
+ * copies it is the one session that begins with the same row and is no copy itself.
+ */
+export function forkParents(transcripts: ReadonlyMap<string, Transcript>): ReadonlyMap<string, string> {
+  const originals = new Map<string, string[]>();
+  for (const [id, { summary }] of transcripts) {
+    if (!summary.firstUuid || summary.copied) continue;
+    originals.set(summary.firstUuid, [...(originals.get(summary.firstUuid) ?? []), id]);
+  }
+  const parents = new Map<string, string>();
+  for (const [id, { summary }] of transcripts) {
+    if (!summary.copied) continue;
+    const same = (summary.firstUuid && originals.get(summary.firstUuid)) || [];
+    const parent = summary.forkedFromId ?? (same.length === 1 ? same[0] : undefined);
+    if (parent && parent !== id) parents.set(id, parent);
+  }
+  return parents;
+}

@@ -1,0 +1,285 @@
+import { sep } from 'node:path';
+import type { FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
+import {
+  type FileSystemPort,
+  notAFile,
+  sameContent,
+  systemFiles,
+  tryStat,
+} from '../../runtime/files/file-system.ts';
+import type { ProcessRow } from '../../runtime/process/table.ts';
+import type { ProcessHost } from '../../runtime/process/types.ts';
+import type { Sighting } from '../../runtime/session/session.ts';
+import { hasOpenTurn } from '../../runtime/session/state.ts';
+import type { AdapterContext } from '../adapter.ts';
+import type { Departures } from './departures.ts';
+import { type Discovery, discoverTranscripts, type FoundTranscript } from './discover.ts';
+import { type ClaudeHome, claudeHomes } from './homes.ts';
+import { type Job, readJobs, readRoster } from './jobs.ts';
+import { forkParents } from './lineage.ts';
+import type { LiveFile } from './live-file.ts';
+import { type LiveMemory, type LiveRegistry, readLiveFiles } from './live-files.ts';
+import { judgeOwners, type Owners, otherLives, ownedIds, ownerPids, processesFor } from './living.ts';
+import { atStartDialog } from './processes.ts';
+import { createReading, INDEX_SCOPE, type TranscriptMemory, type TranscriptReading } from './reading.ts';
+import {
+  INSTANCE_ID,
+  type OtherLife,
+  RUNTIME_ID,
+  type SessionParts,
+  sightingOf,
+  type Transcript,
+} from './session.ts';
+import { countSubAgents } from './sub-agents.ts';
+
+/** What is kept from scan to scan of one process. */
+export interface ScanMemory {
+  readonly transcripts: TranscriptMemory;
+  readonly live: LiveMemory;
+  readonly departures: Departures;
+}
+
+/** The newest file of each session id, and how many others have the same id. */
+type FoundFiles = ReadonlyMap<string, { readonly newest: FoundTranscript; readonly others: number }>;
+
+/** The live side of one home. */
+interface HomeLife {
+  readonly home: ClaudeHome;
+  readonly live: LiveRegistry;
+  readonly roster: readonly LiveFile[];
+  readonly jobs: readonly Job[];
+}
+
+/**
+ * Scans all homes: transcripts first, then the live registries, so that a session that was read as working has had its
+ * live file since before. One that has lost its owner meanwhile is looked at once more.
+ */
+export async function scanClaude(
+  context: AdapterContext,
+  host: ProcessHost,
+  memory: ScanMemory,
+  options: ScanOptions = {},
+): Promise<FeedScan> {
+  const files = context.files ?? systemFiles;
+  const wanted = wantedBy(options.only);
+  const homes = claudeHomes(context.env, context.home);
+  const discoveries = homes.map((home) => discoverTranscripts(files, home, wanted));
+  const found = newestOfEach(discoveries.flatMap((discovery) => discovery.transcripts));
+  if (!options.only) forgetVanished(context, memory, discoveries);
+
+  const reading = createReading(files, context.index, memory.transcripts);
+  const read = await readAll(found, reading, context, options.since);
+  const lives = await Promise.all(homes.map((home) => readLife(files, home, memory.live)));
+  const owners = await judgeOwners(
+    lives.flatMap((life) => life.live.files),
+    lives.flatMap((life) => life.roster),
+    host,
+  );
+  const transcripts = lookAgain(read, found, owners, reading, files);
+  const processes = await processesFor(transcripts, owners, host);
+  memory.departures.note(ownedIds(owners), context.now());
+  const others = otherLives(transcripts, owners, processes, {
+    complete: (path) =>
+      lives.every(({ home, live }) => live.complete || !path.startsWith(home.projects + sep)),
+    departures: memory.departures,
+  });
+  const dialogs = processes ? atStartDialog(processes, ownerPids(owners), host) : [];
+  return {
+    instances: [instanceOf(homes, lives, found, owners, dialogs)],
+    sightings: sightingsOf({ files, found, transcripts, owners, others, lives, wanted }),
+    problems: [
+      ...discoveries.flatMap((discovery) => discovery.problems),
+      ...lives.flatMap((life) => life.live.problems),
+      ...reading.problems,
+      ...dialogs.map(dialogProblem),
+    ],
+  };
+}
+
+/** A shortened id chooses by its beginning; anything else chooses everything. */
+function wantedBy(only: string | undefined): (sessionId: string) => boolean {
+  if (!only || !/^[0-9a-f-]{4,36}$/i.test(only)) return () => true;
+  const prefix = only.toLowerCase();
+  return (sessionId) => sessionId.toLowerCase().startsWith(prefix);
+}
+
+/** One row a session: of several files with one id (a copied home) the one that was written last counts. */
+function newestOfEach(transcripts: readonly FoundTranscript[]): FoundFiles {
+  const found = new Map<string, { newest: FoundTranscript; others: number }>();
+  for (const transcript of transcripts) {
+    const before = found.get(transcript.sessionId);
+    const newer = !before || transcript.stat.mtimeMs > before.newest.stat.mtimeMs;
+    const newest = before && !newer ? before.newest : transcript;
+    found.set(transcript.sessionId, { newest, others: before ? before.others + 1 : 0 });
+  }
+  return found;
+}
+
+function forgetVanished(
+  context: AdapterContext,
+  memory: ScanMemory,
+  discoveries: readonly Discovery[],
+): void {
+  // A folder that can't be read for the moment must not cost the memory of what is in it.
+  if (discoveries.some((discovery) => discovery.problems.length > 0)) return;
+  const alive = new Set(discoveries.flatMap((discovery) => discovery.transcripts.map((t) => t.path)));
+  for (const path of memory.transcripts.keys()) if (!alive.has(path)) memory.transcripts.delete(path);
+  context.index?.load(INDEX_SCOPE);
+  context.index?.prune(INDEX_SCOPE, alive);
+}
+
+/** How long reading goes on before others of this process get a turn, milliseconds. */
+const SLICE_MS = 20;
+
+async function readAll(
+  found: FoundFiles,
+  reading: TranscriptReading,
+  context: AdapterContext,
+  since: number | undefined,
+): Promise<Map<string, Transcript>> {
+  const transcripts = new Map<string, Transcript>();
+  let sliceEnd = context.now() + SLICE_MS;
+  for (const [sessionId, { newest }] of found) {
+    const old = since !== undefined && newest.stat.mtimeMs < since && !reading.isKnown(newest);
+    const summary = old ? undefined : reading.summary(newest);
+    if (summary) transcripts.set(sessionId, transcriptOf(newest, summary));
+    if (context.now() < sliceEnd) continue;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    context.signal?.throwIfAborted();
+    sliceEnd = context.now() + SLICE_MS;
+  }
+  return transcripts;
+}
+
+function transcriptOf(found: FoundTranscript, summary: Transcript['summary']): Transcript {
+  return { path: found.path, mtimeMs: found.stat.mtimeMs, size: found.stat.size, summary };
+}
+
+async function readLife(files: FileSystemPort, home: ClaudeHome, memory: LiveMemory): Promise<HomeLife> {
+  const live = await readLiveFiles(files, home.sessions, memory);
+  return { home, live, roster: readRoster(files, home.roster), jobs: readJobs(files, home.jobs) };
+}
+
+/**
+ * Reads again what the first reading can't settle: with a live owner, the label of an open call and the words of an
+ * error, which the index does not hold; without one, an open turn whose end may have been written meanwhile.
+ */
+function lookAgain(
+  transcripts: ReadonlyMap<string, Transcript>,
+  found: FoundFiles,
+  owners: Owners,
+  reading: TranscriptReading,
+  files: FileSystemPort,
+): ReadonlyMap<string, Transcript> {
+  const again = new Map(transcripts);
+  const owned = ownedIds(owners);
+  for (const [sessionId, transcript] of transcripts) {
+    const file = found.get(sessionId)?.newest;
+    const { state, failure } = transcript.summary.turn;
+    if (!file || (!hasOpenTurn(state) && !failure)) continue;
+    const now = owned.has(sessionId) ? file : changedSince(file, files);
+    const summary = now && reading.full(now);
+    if (now && summary) again.set(sessionId, transcriptOf(now, summary));
+  }
+  return again;
+}
+
+function changedSince(file: FoundTranscript, files: FileSystemPort): FoundTranscript | undefined {
+  const stat = tryStat(files, file.path);
+  if (notAFile(stat) || !('size' in stat) || sameContent(stat, file.stat)) return undefined;
+  return { ...file, stat };
+}
+
+interface Inventory {
+  readonly files: FileSystemPort;
+  readonly found: FoundFiles;
+  readonly transcripts: ReadonlyMap<string, Transcript>;
+  readonly owners: Owners;
+  readonly others: ReadonlyMap<string, OtherLife>;
+  readonly lives: readonly HomeLife[];
+  readonly wanted: (sessionId: string) => boolean;
+}
+
+function sightingsOf(inventory: Inventory): readonly Sighting[] {
+  const { found, transcripts, owners, wanted } = inventory;
+  const parents = forkParents(transcripts);
+  const jobs = new Map(
+    inventory.lives.flatMap((life) => life.jobs.map((job) => [job.sessionId, job] as const)),
+  );
+  const owned = ownedIds(owners);
+  const ids = new Set([...found.keys(), ...[...owned].filter(wanted)]);
+  return [...ids].map((id) =>
+    sightingOf(partsOf(inventory, id, parents.get(id), jobs.get(id), owned.has(id))),
+  );
+}
+
+function partsOf(
+  { files, found, transcripts, owners, others }: Inventory,
+  sessionId: string,
+  forkedFromId: string | undefined,
+  job: Job | undefined,
+  isOwned: boolean,
+): SessionParts {
+  const file = found.get(sessionId);
+  const transcript = transcripts.get(sessionId);
+  const companion = isOwned ? file?.newest.companion : undefined;
+  const subAgents = companion ? countSubAgents(files, companion) : 0;
+  const note = job?.needs && isOwned ? `the background job needs you: ${job.needs}` : undefined;
+  const unread = file && !transcript ? { unread: file.newest } : {};
+  return {
+    sessionId,
+    owners: owners.get(sessionId) ?? [],
+    otherLife: jobLife(job, isOwned) ?? others.get(sessionId) ?? { kind: 'unknown' },
+    ...(transcript ? { transcript } : unread),
+    ...(file && file.others > 0 ? { otherFiles: file.others } : {}),
+    ...(forkedFromId ? { forkedFromId } : {}),
+    ...(subAgents > 0 ? { subAgents } : {}),
+    ...(note ? { note } : {}),
+    ...(job ? { jobId: job.id } : {}),
+  };
+}
+
+/** A background job that the program calls ended has no process any more, whatever its version writes. */
+function jobLife(job: Job | undefined, isOwned: boolean): OtherLife | undefined {
+  if (job?.state !== 'over' || isOwned) return undefined;
+  return { kind: 'gone', why: `its background job ${job.id} has ended` };
+}
+
+function instanceOf(
+  homes: readonly ClaudeHome[],
+  lives: readonly HomeLife[],
+  found: FoundFiles,
+  owners: Owners,
+  dialogs: readonly ProcessRow[],
+): RuntimeInstance {
+  const exists = found.size > 0 || lives.some((life) => life.live.complete);
+  const running = ownedIds(owners).size > 0 || dialogs.length > 0;
+  return {
+    runtimeId: RUNTIME_ID,
+    instanceId: INSTANCE_ID,
+    label: 'Claude Code sessions',
+    status: running ? 'running' : exists ? 'available' : 'missing',
+    capabilities: ['sessionList', 'sessionHistory', 'liveWatch', 'nativeStatus', 'processWatch'],
+    metadata: {
+      transcriptRoot: homes[0]?.projects ?? null,
+      ...(homes.length > 1
+        ? {
+            otherRoots: homes
+              .slice(1)
+              .map((home) => home.projects)
+              .join(', '),
+          }
+        : {}),
+      ...(dialogs.length > 0 ? { waitingAtStart: dialogs.length } : {}),
+    },
+  };
+}
+
+/** S8: there is no session yet, so nothing may be listed or sent to; but the user should know. */
+function dialogProblem(row: ProcessRow): ScanProblem {
+  return {
+    subject: `Claude Code in ${row.cwd ?? 'an unknown folder'} (process ${row.pid})`,
+    reason: 'waits at a start-up dialog and needs set-up there; it has no session yet',
+    skipped: 0,
+  };
+}

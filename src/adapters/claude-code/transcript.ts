@@ -1,0 +1,99 @@
+import type { FileStat } from '../../runtime/files/file-system.ts';
+import type { FileReader, OpenFile, ReadResult } from '../../runtime/files/head-tail.ts';
+import type { Line, LineCounts } from '../../runtime/files/jsonl.ts';
+import { isTitleKind, kindOf, rowOf } from './lines.ts';
+import { isFirstPrompt, readOrigin } from './origin.ts';
+import type { Envelope, Row } from './rows.ts';
+import type { TranscriptSummary } from './summary.ts';
+import { addTitle } from './titles.ts';
+import { applyRow, bearsState, NO_TURN } from './turn.ts';
+
+/** The most that is read for the first prompt: large rows stand behind it, not before it. */
+const HEAD_LIMIT = 256 * 1024;
+/** Conversation rows that are parsed at the end of one file. */
+const TAIL_ROWS = 40;
+
+/**
+ * Reads one transcript: its head for title and origin, and as much of its tail as tells the state (R-27): the
+ * same time for a file of 20 GB as for one of 20 KB (X9).
+ */
+export function readTranscript(
+  reader: FileReader,
+  path: string,
+  sessionId: string,
+  known?: FileStat,
+): ReadResult<TranscriptSummary> {
+  const before = skippedIn(reader.counts);
+  const result = reader.read(path, (file) => summarise(file, sessionId), known);
+  if (result.kind !== 'read') return result;
+  return { ...result, value: { ...result.value, skipped: skippedIn(reader.counts) - before } };
+}
+
+function skippedIn(counts: LineCounts): number {
+  return counts.malformed + counts.oversized + counts.nulBlocks;
+}
+
+function summarise(file: OpenFile, sessionId: string): TranscriptSummary {
+  const tail = file.tail({ enough: (lines) => lines.findLast(isBearing) !== undefined });
+  const head = tail.whole
+    ? tail
+    : file.head({ cap: HEAD_LIMIT, enough: (lines) => lines.some(isFirstPrompt) });
+  return summaryOf(head.lines, tail.lines, sessionId);
+}
+
+function isBearing(line: Line): boolean {
+  return bearsState(rowOf(line));
+}
+
+/** The summary of the lines at both ends; the same lines twice where a file was read whole. */
+export function summaryOf(
+  head: readonly Line[],
+  tail: readonly Line[],
+  sessionId: string,
+): TranscriptSummary {
+  const origin = readOrigin(head, sessionId);
+  const ending = readEnding(tail);
+  const { version, gitBranch, entrypoint } = newestEnvelope(ending) ?? origin.first;
+  const { cwd, uuid } = origin.first;
+  return {
+    turn: ending.filter((row) => row.kind !== 'title').reduce(applyRow, NO_TURN),
+    titles: ending.filter((row) => row.kind === 'title').reduce(addTitle, origin.titles),
+    copied: origin.copied,
+    skipped: 0,
+    ...(cwd ? { cwd } : {}),
+    ...(origin.startedAt !== undefined ? { startedAt: origin.startedAt } : {}),
+    ...(version ? { version } : {}),
+    ...(gitBranch ? { gitBranch } : {}),
+    ...(entrypoint ? { entrypoint } : {}),
+    ...(uuid ? { firstUuid: uuid } : {}),
+    ...(origin.forkedFromId ? { forkedFromId: origin.forkedFromId } : {}),
+  };
+}
+
+function newestEnvelope(rows: readonly Row[]): Envelope | undefined {
+  const newest = rows.findLast((row) => row.kind !== 'title' && row.version !== undefined);
+  return newest?.kind === 'title' ? undefined : newest;
+}
+
+/**
+ * The rows at the end, oldest first: conversation back to the newest reply with all its calls (what came before
+ * is answered), and titles as far as was read.
+ */
+function readEnding(lines: readonly Line[]): readonly Row[] {
+  const rows: Row[] = [];
+  let replySeen = false;
+  let conversation = 0;
+  for (const line of lines.toReversed()) {
+    const complete = conversation >= TAIL_ROWS;
+    if (complete && !isTitleKind(kindOf(line))) continue;
+    const row = rowOf(line);
+    if (row.kind === 'title') rows.push(row);
+    if (row.kind === 'title' || row.kind === 'other' || complete) continue;
+    rows.push(row);
+    conversation += 1;
+    replySeen ||= row.kind === 'assistant' && row.model !== undefined;
+    const beforeReply = replySeen && row.kind !== 'assistant' && row.kind !== 'turn-duration';
+    if (beforeReply) conversation = TAIL_ROWS;
+  }
+  return rows.toReversed();
+}
