@@ -38,6 +38,19 @@ function findBinary(fs, path, folder) {
   return [...beside, process.env.SHADOWOB_CONNECTOR_BINARY].find((file) => file && isFile(file));
 }
 
+/**
+ * An ELF program for another processor. Where the C library answers "not a program" by handing the file to a
+ * shell, starting it would not fail but print rubbish.
+ */
+function isForAnotherProcessor(fs, binary) {
+  const head = Buffer.alloc(20);
+  const file = fs.openSync(binary, 'r');
+  fs.readSync(file, head, 0, head.length, 0);
+  fs.closeSync(file);
+  if (head.toString('latin1', 0, 4) !== '\x7fELF') return false;
+  return { x64: 62, arm64: 183 }[process.arch] !== head.readUInt16LE(18);
+}
+
 /** Windows' environment names ignore case. */
 function childEnvironment() {
   const kept = Object.entries(process.env).filter(([name]) => name.toUpperCase() !== 'ELECTRON_RUN_AS_NODE');
@@ -47,6 +60,13 @@ function childEnvironment() {
 function fail(message) {
   process.stderr.write(`shadowob-connector: ${message}\n`);
   process.exitCode = MISSING;
+}
+
+function failToStart(binary, reason) {
+  fail(
+    `cannot start ${binary}: ${reason}\n` +
+      'Is it the build for this system? Install the right one with scripts/install.sh (install.ps1 on Windows).',
+  );
 }
 
 /** Ends the way the executable ended. */
@@ -59,24 +79,26 @@ function endLike(code, signal) {
 }
 
 /** TERM, then KILL: nothing that we started may outlive us. */
-function endChild(child, signal) {
-  child.kill(signal);
+function endChild(child) {
+  child.kill('SIGTERM');
   setTimeout(() => child.kill('SIGKILL'), GRACE_MS).unref();
 }
 
-function run(spawn, binary) {
+function run(spawn, tty, binary) {
   const child = spawn(binary, process.argv.slice(2), {
     stdio: 'inherit',
     env: childEnvironment(),
     windowsHide: true,
   });
-  const onTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
+  // By descriptor: touching process.stdin would change the pipe that the executable reads from.
+  const onTerminal = [0, 1, 2].some((descriptor) => tty.isatty(descriptor));
   for (const name of RELAYED) {
     process.on(name, () => {
       // Ctrl-C reaches the whole foreground group: the executable has its own copy, and a second one
       // would mean "at once" to it.
       if (name === 'SIGINT' && onTerminal) return;
-      endChild(child, name);
+      if (name === 'SIGTERM') return endChild(child);
+      child.kill(name);
     });
   }
   // An app that crashes sends no signal; it shows as a new parent. On Windows the parent's id never
@@ -85,14 +107,11 @@ function run(spawn, binary) {
   const watch = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(watch);
-    endChild(child, 'SIGTERM');
+    endChild(child);
   }, PARENT_CHECK_MS);
   child.on('error', (error) => {
     clearInterval(watch);
-    fail(
-      `cannot start ${binary}: ${error.message}\n` +
-        'Is it the build for this system? Install the right one with scripts/install.sh (install.ps1 on Windows).',
-    );
+    failToStart(binary, error.message);
   });
   child.on('exit', (code, signal) => {
     clearInterval(watch);
@@ -101,15 +120,17 @@ function run(spawn, binary) {
 }
 
 async function main() {
-  const [{ spawn }, fs, path] = await Promise.all([
+  const [{ spawn }, fs, path, tty] = await Promise.all([
     import('node:child_process'),
     import('node:fs'),
     import('node:path'),
+    import('node:tty'),
   ]);
   // npm's bin entry is a link; the executable lies beside the file that it points to.
   const folder = path.dirname(fs.realpathSync(process.argv[1]));
   const binary = findBinary(fs, path, folder);
-  if (binary) return run(spawn, binary);
+  if (binary && isForAnotherProcessor(fs, binary)) return failToStart(binary, 'it is for another processor');
+  if (binary) return run(spawn, tty, binary);
   fail(
     `no executable for ${process.platform} ${process.arch} in ${folder}.\n` +
       'Build it with `npm run build`, install it with scripts/install.sh (install.ps1 on Windows), or name it in ' +

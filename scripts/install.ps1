@@ -50,8 +50,10 @@ function Get-ShadowobExpectedSum([string]$sumsFile, [string]$asset) {
 }
 
 function Test-ShadowobRun([string]$file, [string]$asset) {
-  $shown = & $file --version 2>&1 | Select-Object -First 1
-  if ($LASTEXITCODE -eq 0) { return "$shown" }
+  # All of it: cutting the pipeline short would lose the exit code.
+  $lines = @(& $file --version)
+  $shown = "$($lines | Select-Object -First 1)"
+  if ($LASTEXITCODE -eq 0) { return $shown }
   $reason = ''
   # STATUS_ILLEGAL_INSTRUCTION
   if ($LASTEXITCODE -eq -1073741795) { $reason = ' The processor lacks instructions that it needs (x64 needs SSE4.2).' }
@@ -86,11 +88,15 @@ function Install-ShadowobConnector {
   # Old executables that were still running when they were replaced; those that still run stay.
   Get-ChildItem -LiteralPath $dir -Filter '.shadowob-connector-old.*' -Force |
     Remove-Item -Force -ErrorAction SilentlyContinue
+  # What a killed run left; the folder names its process.
+  Get-ChildItem -LiteralPath $dir -Filter '.shadowob-connector-install.*' -Force |
+    Where-Object { -not (Get-Process -Id ([int]$_.Extension.TrimStart('.')) -ErrorAction SilentlyContinue) } |
+    Remove-Item -Recurse -Force -ErrorAction SilentlyContinue
 
   # In the destination itself: only a rename inside one volume is whole or not at all.
   $work = Join-Path $dir ".shadowob-connector-install.$PID"
   $aside = Join-Path $dir ".shadowob-connector-old.$([guid]::NewGuid().ToString('N'))"
-  New-Item -ItemType Directory -Path $work | Out-Null
+  New-Item -ItemType Directory -Force -Path $work | Out-Null
   try {
     $sums = Join-Path $work 'SHA256SUMS'
     $new = Join-Path $work 'shadowob-connector.exe'

@@ -199,7 +199,9 @@ expected_sum() {
 sweep() {
   for left in "$dir/.$NAME-install."*; do
     [ -d "$left" ] || continue
-    kill -0 "${left##*.}" 2>/dev/null || rm -rf "$left"
+    owner=${left##*.}
+    # Our own number on it means that an earlier process had the same.
+    if [ "$owner" = $$ ] || ! kill -0 "$owner" 2>/dev/null; then rm -rf "$left"; fi
   done
 }
 
