@@ -202,7 +202,10 @@ class Wire implements ServerConnection {
     const message = parseFields(data);
     if (!message) return;
     const id = message['id'];
-    if (typeof id === 'number' && message['method'] === undefined) return this.#answer(id, message);
+    if (typeof id === 'number' && message['method'] === undefined) {
+      this.#answer(id, message);
+      return;
+    }
     const notification = asNotification(message);
     if (!notification) return;
     const next = applyNotification(this.view, notification, this.#options.now());

@@ -28,6 +28,9 @@ export function ledgerOverExact(
     if (ends && endedAt >= exact.at - LEDGER_LAG_MS && endedAt >= (turnOpenedAt ?? endedAt)) {
       return 'the program’s own record ends the turn, its status follows (R-12)';
     }
+    // The records show a question before the status does, and its answer too.
+    const asks = exact.says.kind === 'working' && ledger.says.kind === 'waiting';
+    if (asks && ledger.at >= exact.at - LEDGER_LAG_MS) return 'the program’s own record asks the user';
     const nothingPends = ledger.says.kind === 'working' && ledger.says.doing !== 'tool';
     const answered = exact.says.kind === 'waiting' && nothingPends && (ledger.answeredAt ?? 0) > exact.at;
     return answered ? 'the program’s own record answers the wait (R-10)' : undefined;
