@@ -5,21 +5,37 @@ import type { Platform } from './types.ts';
  * Children that must not outlive us. They have process groups of their own, so a Ctrl-C in the terminal reaches
  * only us; without this a hanging probe would run on after its command was stopped.
  */
-const running = new Map<number, () => void>();
+const guards = new Set<Guard>();
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Remembers a child for the time that it runs; returns the function that forgets it. */
-export function guardChild(pid: number, platform: Platform): () => void {
-  if (running.size === 0) watch();
-  running.set(pid, () => endNow(pid, platform));
-  return () => {
-    if (running.delete(pid) && running.size === 0) unwatch();
+/** Stands by one child, from before its start until it has ended. */
+export interface Guard {
+  /** The child that has been started; none yet while undefined. */
+  pid?: number;
+  readonly platform: Platform;
+  /** Ends the watch; the child is left as it is. */
+  readonly release: () => void;
+}
+
+/**
+ * Begins to stand by a child. To be called before the child is started: a signal that comes between its start
+ * and our listening would leave it alone.
+ */
+export function openGuard(platform: Platform): Guard {
+  if (guards.size === 0) watch();
+  const guard: Guard = {
+    platform,
+    release: () => {
+      if (guards.delete(guard) && guards.size === 0) unwatch();
+    },
   };
+  guards.add(guard);
+  return guard;
 }
 
 /** Sends KILL to all guarded children, without waiting. */
 export function endGuardedChildren(): void {
-  for (const end of running.values()) end();
+  for (const { pid, platform } of guards) if (pid !== undefined) endNow(pid, platform);
 }
 
 function endNow(pid: number, platform: Platform): void {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { guardChild } from './children.ts';
+import { openGuard } from './children.ts';
 import { identityFromProc } from './identity.ts';
 import { isGroupEmpty, killTree } from './kill-tree.ts';
 import { type Collected, collect, decode } from './output.ts';
@@ -78,13 +78,14 @@ const withoutHelpers: ProcessHost = {
 
 async function runOn(options: RunOptions, host: ProcessHost): Promise<RunResult> {
   if (options.signal?.aborted) return notRun('aborted before the start');
-  const child = launch(
-    options,
-    options.stdin === undefined ? 'ignore' : bytesOf(options.stdin),
-    host.platform,
-  );
-  if ('kind' in child) return child;
-  const release = guardChild(child.pid, host.platform);
+  const guard = openGuard(host.platform);
+  const stdin = options.stdin === undefined ? 'ignore' : bytesOf(options.stdin);
+  const child = launch(options, stdin, host.platform);
+  if ('kind' in child) {
+    guard.release();
+    return child;
+  }
+  guard.pid = child.pid;
   const identity = identityOf(child.pid, host);
   const limit = options.keepBytes ?? DEFAULT_KEEP_BYTES;
   const keep = options.keep ?? 'head';
@@ -94,7 +95,7 @@ async function runOn(options: RunOptions, host: ProcessHost): Promise<RunResult>
   const kind = await firstOf(child.exited, options.timeoutMs, options.signal);
   const report = await endRest(kind, identity, options, host);
   await drain([stdout, stderr], child.exited);
-  release();
+  guard.release();
   return { kind, ...outcome(child, kind, [stdout, stderr], report.survivors) };
 }
 
@@ -247,12 +248,17 @@ export interface RunningChild {
 
 /** Starts a child that runs for long: own group, piped stdin and stdout, never a shell, never a console window. */
 export function start(options: StartOptions): RunningChild | FailedToStart {
+  const guard = openGuard(systemHost.platform);
   const child = launch(options, 'pipe', systemHost.platform);
-  if ('kind' in child) return child;
+  if ('kind' in child) {
+    guard.release();
+    return child;
+  }
+  if (options.outlivesUs) guard.release();
+  guard.pid = child.pid;
   const identity = identityOf(child.pid, systemHost);
-  const release = options.outlivesUs ? () => {} : guardChild(child.pid, systemHost.platform);
   const stderr = collect(child.stderr, options.keepStderrBytes ?? 64 * 1024, 'tail');
-  child.exited.then(release);
+  child.exited.then(guard.release);
   return {
     kind: 'started',
     identity,
@@ -262,7 +268,12 @@ export function start(options: StartOptions): RunningChild | FailedToStart {
     write: async (data) => !child.killed && child.exitCode === null && writeTo(child.stdin, data),
     closeInput: () => closeInput(child.stdin),
     exited: child.exited.then(() => ({ code: child.exitCode, signal: signalName(child) })),
-    end: (graceMs) => killTree(identity, graceMs === undefined ? {} : { graceMs }, systemHost),
+    end: async (graceMs) => {
+      const report = await killTree(identity, graceMs === undefined ? {} : { graceMs }, systemHost);
+      // A child that is gone is only waiting to be collected; afterwards `exited` and `write` agree.
+      if (report.gone) await child.exited;
+      return report;
+    },
   };
 }
 
