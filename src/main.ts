@@ -1,15 +1,9 @@
-/**
- * The entry. Two paths must be fast and load nothing else: `hook`, which runs inside other programs' turns
- * (R-24), and `--version`. Everything else is imported on demand.
- */
+/** The entry. `--version` loads nothing else; everything else is imported on demand. */
 import { versionText } from './version.ts';
 
 const args = process.argv.slice(2);
 
-if (args[0] === 'hook') {
-  const { runHook } = await import('./commands/hook.ts');
-  await runHook(args.slice(1));
-} else if (args[0] === '--version' || args[0] === '-V') {
+if (args[0] === '--version' || args[0] === '-V') {
   process.stdout.write(versionText());
 } else {
   const { runCli } = await import('./commands/cli.ts');

@@ -6,7 +6,7 @@ import { readFilter, type SessionFilter } from './filter.ts';
 import { sessionTable } from './output/session-table.ts';
 import { paint, type Style } from './output/style.ts';
 import { shortIds } from './resolve.ts';
-import { lookAtRuntimes, type RuntimesLook, runtimeLines } from './runtimes.ts';
+import { lookAtRuntimes, type RuntimeLook, readiness, runtimeData, runtimeLines } from './runtimes.ts';
 import { problemLines } from './session-list.ts';
 import type { World } from './world.ts';
 
@@ -24,14 +24,21 @@ export const overview = defineCommand({
   examples: [{ command: '', says: 'who works, who is done, who waits for you' }],
   async run(args, world): Promise<Answer> {
     const filter = readFilter(args, world.cwd, world.now());
-    const [look, runtimes] = await Promise.all([
+    const [look, found] = await Promise.all([
       collect(world, filter),
       lookAtRuntimes(world, { budgetMs: RUNTIMES_BUDGET_MS, refresh: false }),
     ]);
+    const adapters = await world.adapters();
+    const runtimes = found.runtimes.map((report) => readiness(report, adapters, look.instances));
+    const bridges = found.bridges.map((report) => readiness(report, adapters, look.instances));
     return {
       kind: 'document',
-      data: { ...runtimes.data(look), ...toSnapshot(look, look.adapters, filter, world.now()) },
-      text: (style) => overviewText(style, look, runtimes, filter, world),
+      data: {
+        runtimes: runtimes.map((one) => runtimeData(one, world.platform)),
+        bridges: bridges.map((one) => runtimeData(one, world.platform)),
+        runtimeSessions: toSnapshot(look, look.adapters, filter, world.now()),
+      },
+      text: (style) => overviewText(style, look, [...runtimes, ...bridges], filter, world),
       warnings: problemLines(look),
     };
   },
@@ -40,7 +47,7 @@ export const overview = defineCommand({
 function overviewText(
   style: Style,
   look: Collected,
-  runtimes: RuntimesLook,
+  runtimes: readonly RuntimeLook[],
   filter: SessionFilter,
   world: World,
 ): string {
@@ -49,7 +56,7 @@ function overviewText(
     '',
     ...sessionLines(style, look, filter, world),
     '',
-    ...runtimeLines(style, runtimes.reports(look)),
+    ...runtimeLines(style, runtimes),
     '',
   ].join('\n');
 }
