@@ -8,7 +8,9 @@ export function forkParents(transcripts: ReadonlyMap<string, Transcript>): Reado
   const originals = new Map<string, string[]>();
   for (const [id, { summary }] of transcripts) {
     if (!summary.firstUuid || summary.copied) continue;
-    originals.set(summary.firstUuid, [...(originals.get(summary.firstUuid) ?? []), id]);
+    const same = originals.get(summary.firstUuid);
+    if (same) same.push(id);
+    else originals.set(summary.firstUuid, [id]);
   }
   const parents = new Map<string, string>();
   for (const [id, { summary }] of transcripts) {

@@ -1,8 +1,8 @@
 import type { Line } from '../../runtime/files/jsonl.ts';
 import { type Row, readRow } from './rows.ts';
 
-/** Bytes that tell a row's kind: what stands before an attachment or a message is a few short keys. */
-const KIND_BYTES = 256;
+/** Bytes that tell a row's kind: before an attachment stand only two short keys. */
+const KIND_BYTES = 160;
 
 /**
  * What kind of row a line is, from its first bytes: the `type` of a metadata row, `attachment`, or
@@ -11,10 +11,10 @@ const KIND_BYTES = 256;
  */
 export function kindOf(line: Line): string {
   const start = line.prefix(KIND_BYTES);
-  const type = /^\{"type": ?"([a-z-]+)"/.exec(start)?.[1];
-  if (type !== undefined && type !== 'user' && type !== 'assistant' && type !== 'system') return type;
-  if (/^[^{]*\{[^{]*"attachment": ?\{/.test(start)) return 'attachment';
-  return 'conversation';
+  if (!start.startsWith('{"type"')) return start.includes('"attachment":') ? 'attachment' : 'conversation';
+  const from = start.indexOf('"', 7) + 1;
+  const type = start.slice(from, start.indexOf('"', from));
+  return type === 'user' || type === 'assistant' || type === 'system' ? 'conversation' : type;
 }
 
 const known = new WeakMap<Line, Row>();

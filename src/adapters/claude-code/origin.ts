@@ -58,7 +58,7 @@ function noteTime(line: Line): number | undefined {
 
 /** Copied replies name the session that asked for them (2.1.332); looked for in what was read anyway. */
 function copiedFrom(head: readonly Line[], sessionId: string): string | undefined {
-  const line = head.find((candidate) => candidate.has('"requestSessionId"'));
-  const id = line && textOf(objectOf(line.record)?.['requestSessionId']);
+  const copied = head.find((line) => kindOf(line) === 'conversation' && line.has('"requestSessionId"'));
+  const id = copied && textOf(objectOf(copied.record)?.['requestSessionId']);
   return id === sessionId ? undefined : id;
 }

@@ -1,4 +1,5 @@
-import { readlinkSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { listProcesses, type ProcessRow } from '../../runtime/process/table.ts';
 import type { ProcessHost } from '../../runtime/process/types.ts';
 import type { OtherLife } from './session.ts';
@@ -70,11 +71,13 @@ const START_MS = 5_000;
 
 /**
  * Processes that sit in a terminal without a session: at the trust dialog, a theme picker, a log-in, a warning about
- * settings (S8). Before it is answered there is no live file, no transcript and no hook, only the process. Linux only.
+ * settings (S8). Before it is answered there is no live file, no transcript and no hook, only the process. One whose
+ * home is another than those that were read has its live file there. Linux only.
  */
 export function atStartDialog(
   processes: ClaudeProcesses,
   taken: ReadonlySet<number>,
+  roots: readonly string[],
   host: ProcessHost,
 ): readonly ProcessRow[] {
   if (host.platform !== 'linux') return [];
@@ -82,8 +85,22 @@ export function atStartDialog(
   return processes.rows.filter((row) => {
     if (taken.has(row.pid) || claudes.has(row.ppid) || row.startedAt === null) return false;
     if (host.now() - row.startedAt < START_MS || row.argv.some((word) => OTHER_WORK.test(word))) return false;
-    return hasTerminal(row.pid, host.procRoot);
+    return hasTerminal(row.pid, host.procRoot) && roots.includes(rootOf(row.pid, host.procRoot) ?? '');
   });
+}
+
+/** Claude's home of a process, from two names in its environment; nothing else of it is looked at. */
+function rootOf(pid: number, procRoot: string): string | undefined {
+  try {
+    const entries = readFileSync(`${procRoot}/${pid}/environ`, 'utf8').split('\0');
+    const named = (name: string) =>
+      entries.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1);
+    const home = named('HOME');
+    return named('CLAUDE_CONFIG_DIR') || (home && join(home, '.claude'));
+  } catch {
+    // Another user's process: its sessions are not ours to tell of.
+    return undefined;
+  }
 }
 
 function hasTerminal(pid: number, procRoot: string): boolean {

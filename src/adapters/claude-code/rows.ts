@@ -71,24 +71,19 @@ export function readRow(value: unknown): Row | undefined {
   return { kind: 'other', ...envelope };
 }
 
+/** Filled key by key: a row has seven of them, thousands are read, and spreads were a tenth of a list's time. */
 function envelopeOf(row: Readonly<Record<string, unknown>>): Envelope {
+  const envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {};
   const at = timeOf(row['timestamp']);
-  const uuid = textOf(row['uuid']);
-  const cwd = textOf(row['cwd']);
-  const version = textOf(row['version']);
-  const gitBranch = textOf(row['gitBranch']);
-  const entrypoint = textOf(row['entrypoint']);
-  const requestSessionId = textOf(row['requestSessionId']);
-  return {
-    ...(at !== undefined ? { at } : {}),
-    ...(uuid ? { uuid } : {}),
-    ...(cwd ? { cwd } : {}),
-    ...(version ? { version } : {}),
-    ...(gitBranch ? { gitBranch } : {}),
-    ...(entrypoint ? { entrypoint } : {}),
-    ...(requestSessionId ? { requestSessionId } : {}),
-  };
+  if (at !== undefined) envelope.at = at;
+  for (const key of ENVELOPE_KEYS) {
+    const value = row[key];
+    if (typeof value === 'string' && value !== '') envelope[key] = value;
+  }
+  return envelope;
 }
+
+const ENVELOPE_KEYS = ['uuid', 'cwd', 'version', 'gitBranch', 'entrypoint', 'requestSessionId'] as const;
 
 function titleRow(value: unknown, by: 'user' | 'program'): Row {
   const title = textOf(value);

@@ -83,7 +83,14 @@ export async function scanClaude(
       lives.every(({ home, live }) => live.complete || !path.startsWith(home.projects + sep)),
     departures: memory.departures,
   });
-  const dialogs = processes ? atStartDialog(processes, ownerPids(owners), host) : [];
+  const dialogs = processes
+    ? atStartDialog(
+        processes,
+        ownerPids(owners),
+        homes.map((home) => home.root),
+        host,
+      )
+    : [];
   return {
     instances: [instanceOf(homes, lives, found, owners, dialogs)],
     sightings: sightingsOf({ files, found, transcripts, owners, others, lives, wanted }),
