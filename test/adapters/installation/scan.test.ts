@@ -14,7 +14,7 @@ import type { InstallationReport, InstallationScan } from '../../../src/adapters
 import { scanInstallations } from '../../../src/adapters/installation/scan.ts';
 import { isAlive } from '../../../src/runtime/process/identity.ts';
 import type { run } from '../../../src/runtime/process/spawn.ts';
-import { exitedWith } from '../../runtime/process/helpers.ts';
+import { eventually, exitedWith } from '../../runtime/process/helpers.ts';
 import { computer, inHome, install, installScript } from './helpers.ts';
 
 const onPosix = test.skipIf(process.platform === 'win32');
@@ -134,7 +134,7 @@ describe('V1, V3: programs that hang', () => {
           );
         }
         const host = computer(home);
-        const deadlineAt = Date.now() + 1_500;
+        const deadlineAt = Date.now() + 3_000;
         const scan = await scanInstallations(host, { entries: [...CATALOG, ...BRIDGES], deadlineAt });
         expect(scan.reports.filter(({ versionState }) => versionState === 'known')).toHaveLength(10);
         expect(reportOf(scan, 'claude-code')).toMatchObject({
@@ -146,7 +146,8 @@ describe('V1, V3: programs that hang', () => {
         expect(reportOf(scan, 'claude-code').scanError).toContain('installed, version unknown (slow)');
         const pids = readFileSync(join(home, 'pids'), 'utf8').match(/\d+/g) ?? [];
         expect(pids).toHaveLength(2);
-        for (const pid of pids) expect(isAlive(Number(pid))).toBe(false);
+        // On a busy machine the report doesn't wait for the last of an ending; the ending itself goes on.
+        await eventually(() => !pids.some((pid) => isAlive(Number(pid))), 'the hanging tree has ended');
       });
     },
   );
