@@ -215,7 +215,7 @@ function wordForProcess(input: ReadinessInput, policy: Policy, states: States): 
   return canPush || watches ? 'Limited' : 'Installed';
 }
 
-/** A session that runs now is as good a proof of sign-in as any status command. */
+/** A session that runs now proves sign-in as well as a status command would. */
 function isSignedIn({ auth, instances }: ReadinessInput): boolean {
   return auth === 'ok' || (auth !== 'missing' && instances.some(({ status }) => status === 'running'));
 }
