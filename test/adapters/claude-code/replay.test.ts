@@ -3,12 +3,14 @@ import { claudeHook } from '../../../src/adapters/claude-code/hooks.ts';
 import { readRow } from '../../../src/adapters/claude-code/rows.ts';
 import { applyRow, NO_TURN, type Turn } from '../../../src/adapters/claude-code/turn.ts';
 import { publicState, type SocketState } from '../../../src/runtime/session/project.ts';
+import type { Registry } from '../../../src/runtime/session/registry.ts';
 import { applyReport, type Reported } from '../../../src/runtime/session/reported.ts';
 import { hasOpenTurn } from '../../../src/runtime/session/state.ts';
 import { ARGUED, arguedIn, type Mode } from './argued.ts';
+import { createDiskReplayer } from './disk-replayer.ts';
 import { classOf, type KeyRow, recording, scenarios } from './recording.ts';
 import { createReplayer } from './replayer.ts';
-import { scoreTruth } from './score.ts';
+import { type Compared, scoreAllFeeds, scoreWithoutHooks } from './score.ts';
 
 /** One answer and the key's, by the line of the key. */
 interface Answer {
@@ -92,34 +94,47 @@ describe('hooks alone: the state that reports add up to (S-103, S-410, R-06, R-0
   });
 });
 
-describe.each([
-  ['all feeds', true],
-  ['without hooks', false],
-] as const)('%s: what the registry shows after every event (R-05, R-09, R-20)', (mode, withHooks) => {
+const answerOf = ({ row, ours, right, exact }: Compared): Answer => {
+  return { line: row.keyLine, key: row.truth, ours, right, exact };
+};
+
+describe('all feeds: what the registry shows after every event (R-05, R-09, R-20)', () => {
   test.each(scenarios())('%s', (scenario) => {
-    const answers = scoreTruth(scenario, withHooks).map(
-      ({ row, ours, right, exact }): Answer => ({ line: row.keyLine, key: row.truth, ours, right, exact }),
-    );
-    judge(scenario, mode, answers);
+    judge(scenario, 'all feeds', scoreAllFeeds(scenario).map(answerOf));
   });
 });
 
-describe.each([
-  ['all feeds', true],
-  ['without hooks', false],
-] as const)(
-  '%s: nothing works or waits once its process is gone (S1, S12, design rule 3)',
-  (_, withHooks) => {
-    test.each(scenarios())('%s', (scenario) => {
-      const replayer = createReplayer(withHooks);
+describe('without hooks: what a scan of the real files shows after every look (R-09, R-16, R-20)', () => {
+  test.each(scenarios())('%s', async (scenario) => {
+    judge(scenario, 'without hooks', (await scoreWithoutHooks(scenario)).map(answerOf));
+  });
+});
+
+describe('nothing works or waits once its process is gone (S1, S12, design rule 3)', () => {
+  const openAfter = (registry: Registry, rows: readonly KeyRow[]): readonly string[] => {
+    registry.tick((rows.at(-1)?.at ?? 0) + 1_000);
+    const open = registry.sessions().filter((session) => hasOpenTurn(session.own.state));
+    return open.map((session) => session.ref.sessionId);
+  };
+
+  test.each(scenarios())('%s, with all feeds', (scenario) => {
+    const replayer = createReplayer();
+    const rows = recording(scenario);
+    for (const row of rows) replayer.play(row);
+    expect(openAfter(replayer.registry, rows)).toEqual([]);
+  });
+
+  test.each(scenarios())('%s, seen for the first time by one scan', async (scenario) => {
+    const replayer = createDiskReplayer();
+    try {
       const rows = recording(scenario);
-      for (const row of rows) replayer.play(row);
-      replayer.registry.tick((rows.at(-1)?.at ?? 0) + 1_000);
-      const open = replayer.registry.sessions().filter((session) => hasOpenTurn(session.own.state));
-      expect(open.map((session) => session.ref.sessionId)).toEqual([]);
-    });
-  },
-);
+      for (const [index, row] of rows.entries()) await replayer.play(row, index < rows.length - 1);
+      expect(openAfter(replayer.registry, rows)).toEqual([]);
+    } finally {
+      replayer.close();
+    }
+  });
+});
 
 test('every argued key names a line of a recording, and says why', () => {
   for (const argued of ARGUED) {

@@ -18,14 +18,13 @@ import { type KeyRow, sessionOf } from './recording.ts';
 
 /** Plays a recording through the real readers into a real registry, one event after the other. */
 export interface Replayer {
-  /** `unread`: more of the same look follows, so that nothing is judged yet. */
-  play(row: KeyRow, unread?: boolean): void;
+  play(row: KeyRow): void;
   session(id: string): Session | undefined;
   readonly registry: Registry;
 }
 
-/** `withHooks` is the daemon's view; without, it is what a one-shot command finds in files. */
-export function createReplayer(withHooks: boolean): Replayer {
+/** The daemon's view: hooks, live files and rows, each judged as it comes. */
+export function createReplayer(): Replayer {
   const registry = createRegistry();
   const files = new Map<string, { id: string; bytes: Buffer; mtimeMs: number }>();
   const live = new Map<string, LiveFile>();
@@ -84,7 +83,7 @@ export function createReplayer(withHooks: boolean): Replayer {
   return {
     registry,
     session: (sessionId) => registry.find({ runtimeId: RUNTIME_ID, instanceId: INSTANCE_ID, sessionId }),
-    play(row, unread = false) {
+    play(row) {
       for (const { path, content } of row.changed) {
         if (!path.includes('sessions/')) continue;
         if (content === undefined) {
@@ -110,8 +109,8 @@ export function createReplayer(withHooks: boolean): Replayer {
           mtimeMs: row.at,
         });
       }
-      if (withHooks) playHook(row);
-      if (!unread) scan(row.at);
+      playHook(row);
+      scan(row.at);
     },
   };
 }

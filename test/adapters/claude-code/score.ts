@@ -1,4 +1,6 @@
 import { publicState } from '../../../src/runtime/session/project.ts';
+import type { Session } from '../../../src/runtime/session/session.ts';
+import { createDiskReplayer } from './disk-replayer.ts';
 import { classOf, type KeyRow, recording } from './recording.ts';
 import { createReplayer } from './replayer.ts';
 
@@ -18,29 +20,56 @@ export const LIVE_LAG_MS = 100;
 
 const NOTHING_YET = ['idle', 'unknown'];
 
-/**
- * Plays one scenario and compares the public state with `truth` after every event (R-20).
- *
- * Without hooks, the hooks are no events: between a prompt and its first trace in a file nobody who reads files
- * can know of it. And rows that the recorder found in one look are read in one look: `t` is when it looked.
- */
-export function scoreTruth(scenario: string, withHooks: boolean): readonly Compared[] {
+/** Plays one scenario with all its feeds and compares the public state with `truth` after every event (R-20). */
+export function scoreAllFeeds(scenario: string): readonly Compared[] {
   const rows = recording(scenario);
-  const replayer = createReplayer(withHooks);
-  const prompted = promptTimes(rows, withHooks);
-  return rows.flatMap((row, index): Compared[] => {
-    if (!withHooks && row.src === 'hook') return [];
-    const next = rows[index + 1];
-    const sameLook = row.src === 'transcript' && next?.src === 'transcript' && next.at === row.at;
-    replayer.play(row, !withHooks && sameLook);
-    if (!row.sessionId || (!withHooks && sameLook)) return [];
-    const session = replayer.session(row.sessionId);
-    const ours = session ? publicState(session.own.state) : 'unknown';
-    const accepted = acceptedFor(row, rows, prompted.get(row.sessionId), withHooks);
-    const right = accepted.some((value) => classOf(value) === classOf(ours));
-    const nothingYet = NOTHING_YET.includes(ours) && NOTHING_YET.includes(row.truth);
-    return [{ row, ours, accepted, right, exact: nothingYet || classOf(row.truth) === classOf(ours) }];
+  const replayer = createReplayer();
+  const prompted = promptTimes(rows, true);
+  return rows.flatMap((row): readonly Compared[] => {
+    replayer.play(row);
+    return compare(row, rows, replayer.session(row.sessionId ?? ''), prompted, true);
   });
+}
+
+/**
+ * The same without hooks, through the real scan of real files: what a one-shot command sees. The hooks are no events
+ * here: between a prompt and its first trace in a file nobody who reads files can know of it. And rows that the recorder
+ * found in one look are read in one look: `t` is when it looked.
+ */
+export async function scoreWithoutHooks(scenario: string): Promise<readonly Compared[]> {
+  const rows = recording(scenario);
+  const replayer = createDiskReplayer();
+  const prompted = promptTimes(rows, false);
+  const compared: Compared[] = [];
+  try {
+    for (const [index, row] of rows.entries()) {
+      if (row.src === 'hook') continue;
+      const next = rows[index + 1];
+      const sameLook = row.src === 'transcript' && next?.src === 'transcript' && next.at === row.at;
+      await replayer.play(row, sameLook);
+      if (sameLook) continue;
+      compared.push(...compare(row, rows, replayer.session(row.sessionId ?? ''), prompted, false));
+    }
+    return compared;
+  } finally {
+    replayer.close();
+  }
+}
+
+function compare(
+  row: KeyRow,
+  rows: readonly KeyRow[],
+  session: Session | undefined,
+  prompted: ReadonlyMap<string, number>,
+  withHooks: boolean,
+): readonly Compared[] {
+  // Before the first sign of any session (a process that starts, a dialog) there is nothing to compare with.
+  if (!row.sessionId) return [];
+  const ours = session ? publicState(session.own.state) : 'unknown';
+  const accepted = acceptedFor(row, rows, prompted.get(row.sessionId), withHooks);
+  const right = accepted.some((value) => classOf(value) === classOf(ours));
+  const nothingYet = NOTHING_YET.includes(ours) && NOTHING_YET.includes(row.truth);
+  return [{ row, ours, accepted, right, exact: nothingYet || classOf(row.truth) === classOf(ours) }];
 }
 
 /** When each session got its first prompt, by the first event that shows one. */
