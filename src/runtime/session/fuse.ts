@@ -197,8 +197,10 @@ function refineWait(context: Context, exact: Spoken): Verdict {
 /** "Busy" says that, not what: records and hooks say which tool runs. */
 function refineWork(context: Context, exact: Spoken): Verdict {
   const why = 'the runtime itself says so';
-  if (exact.says.kind === 'working' && exact.says.doing !== 'running')
-    return { state: exact.says, by: exact, why };
+  const { says } = exact;
+  // A retry is the model's: no call that a record has open is what it does now.
+  if (says.kind === 'working' && (says.doing !== 'running' || says.retrying))
+    return { state: says, by: exact, why };
   const { recorded } = context;
   if (recorded?.ledger && recorded.says.kind === 'working')
     return { state: recorded.says, by: exact, refinedBy: recorded, why };
