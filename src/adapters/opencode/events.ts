@@ -2,7 +2,7 @@ import type { BusEvent } from './bus.ts';
 import { sessionOf } from './bus.ts';
 import { timeOfId } from './ids.ts';
 import { readSessionInfo } from './info.ts';
-import { type LiveAnswer, type LiveSession, stateOfLive, unseen, type Wait } from './live.ts';
+import { isBusy, type LiveAnswer, type LiveSession, stateOfLive, unseen, type Wait } from './live.ts';
 import { outcomeOf, outcomeOfError, readTurnError, toolCall } from './outcome.ts';
 import { numberOf, objectOf, textOf } from './values.ts';
 
@@ -19,7 +19,7 @@ export function applyEvent(
 ): LiveSession | undefined {
   const id = sessionOf(event);
   if (id === undefined) return previous;
-  const session = previous ?? unseen(id, at);
+  const session = previous ?? placed(unseen(id, at), event.directory);
   // What still comes of a removed session is the failure of its last turn on rows that are gone.
   if (session.phase === 'removed') return session;
   const next = reduce(session, event, at);
@@ -30,6 +30,21 @@ export function applyEvent(
     since: sameState ? session.since : at,
     seen: sameState ? next.seen || event.type : event.type,
   };
+}
+
+/** What `/session/status` and the open requests say when listening begins: the stream repeats nothing. */
+export function seedSession(
+  previous: LiveSession | undefined,
+  id: string,
+  status: 'busy' | 'retry',
+  requests: readonly { readonly id: string; readonly wait: Wait }[],
+  at: number,
+): LiveSession {
+  // An event that came while the server was asked is newer than its answer.
+  if (previous && previous.phase !== 'unseen') return previous;
+  const open = openTurn(previous ?? unseen(id, at), at);
+  const waits = new Map(requests.map((request) => [request.id, request.wait]));
+  return { ...open, phase: status, waits, since: at, lastAt: at, seen: `${status} when listening began` };
 }
 
 /** A directory's instance is closed: its turns are cut, and no idle follows. */
@@ -71,8 +86,8 @@ function reduce(session: LiveSession, event: BusEvent, at: number): LiveSession 
   }
 }
 
-function isBusy(session: LiveSession): boolean {
-  return session.phase === 'busy' || session.phase === 'retry';
+function placed(session: LiveSession, directory: string | undefined): LiveSession {
+  return directory === undefined ? session : { ...session, info: { ...session.info, directory } };
 }
 
 function named(session: LiveSession, properties: BusEvent['properties']): LiveSession {
@@ -175,7 +190,10 @@ function applyMessage(
   if (info['role'] === 'user') {
     // The summary of its changes comes as an update of the user message after the turn: no activity.
     if (session.prompt && session.prompt.id >= id) return session;
-    return { ...session, prompt: { id, at: numberOf(time?.['created']) ?? at } };
+    const prompt = { id, at: numberOf(time?.['created']) ?? at };
+    // A shell run is busy before its prompt is there.
+    const begins = isBusy(session) && !session.answer;
+    return { ...session, prompt, ...(begins ? { turn: { openedAt: prompt.at } } : {}) };
   }
   if (info['role'] !== 'assistant' || (session.answer && session.answer.id > id)) return session;
   return settle({ ...session, answer: readAnswer(session, info, id) }, at);

@@ -11,13 +11,14 @@ export interface OpencodeHome {
   readonly storage: string;
 }
 
+type Candidates = readonly [OpencodeHome, ...OpencodeHome[]];
 type HomeContext = Pick<AdapterContext, 'env' | 'home' | 'platform'>;
 
 /**
  * Folders in which OpenCode's data may lie, most explicit first (`targets.md` §8). A folder that the user named is
  * the only one; relative values are ignored, as the XDG specification asks.
  */
-export function homeCandidates({ env, home, platform }: HomeContext): readonly OpencodeHome[] {
+export function homeCandidates({ env, home, platform }: HomeContext): Candidates {
   const path = platform === 'win32' ? win32 : posix;
   const under = (base: string | undefined): string | undefined =>
     base && path.isAbsolute(base) ? path.join(base, 'opencode') : undefined;
@@ -27,9 +28,10 @@ export function homeCandidates({ env, home, platform }: HomeContext): readonly O
     under(env['XDG_DATA_HOME']),
     platform === 'win32' ? under(env['APPDATA']) : undefined,
     platform === 'win32' ? under(env['LOCALAPPDATA']) : undefined,
-    path.join(home, '.local', 'share', 'opencode'),
-  ];
-  return [...new Set(folders.filter((folder) => folder !== undefined))].map((folder) => homeIn(folder, path));
+  ].flatMap((folder) => folder ?? []);
+  const usual = path.join(home, '.local', 'share', 'opencode');
+  const [first = usual, ...rest] = [...new Set([...folders, usual])];
+  return [homeIn(first, path), ...rest.map((folder) => homeIn(folder, path))];
 }
 
 function homeIn(data: string, path: typeof posix): OpencodeHome {
@@ -37,7 +39,8 @@ function homeIn(data: string, path: typeof posix): OpencodeHome {
 }
 
 /** The first candidate that holds anything; the first of all where none does, so that it can be watched for. */
-export function findHome(context: HomeContext, exists: (path: string) => boolean): OpencodeHome | undefined {
+export function findHome(context: HomeContext, exists: (path: string) => boolean): OpencodeHome {
   const candidates = homeCandidates(context);
-  return candidates.find((home) => exists(home.database) || exists(home.storage)) ?? candidates[0];
+  const [first] = candidates;
+  return candidates.find((home) => exists(home.database) || exists(home.storage)) ?? first;
 }

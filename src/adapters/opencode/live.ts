@@ -64,6 +64,11 @@ export function unseen(id: string, at: number): LiveSession {
   };
 }
 
+/** Whether the process works on the session. */
+export function isBusy({ phase }: Pick<LiveSession, 'phase'>): boolean {
+  return phase === 'busy' || phase === 'retry';
+}
+
 /** The state that the process gives a session; `undefined` if it has said nothing about its state. */
 export function stateOfLive(session: LiveSession): SessionState | undefined {
   switch (session.phase) {

@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from 'node:fs';
-import { findHolders, openFiles } from '../../runtime/process/open-files.ts';
+import { findHolders, type OpenFiles, openFiles } from '../../runtime/process/open-files.ts';
 import { listProcesses, type ProcessBrief, type ProcessRow } from '../../runtime/process/table.ts';
 import type { ProcessHost } from '../../runtime/process/types.ts';
 import { listListeners, loopbackUrl, socketInodes } from './listeners.ts';
@@ -42,7 +42,7 @@ const CLOCK_SLACK_MS = 100;
 export async function findOwners(database: string, host: ProcessHost): Promise<StoreOwners> {
   const table = await listProcesses({ where: isOpencode, withCwd: true }, host);
   if (!table.complete) return { processes: [], certain: false };
-  const files = [...new Set([database, realPath(database)])].flatMap((path) => [path, `${path}-wal`]);
+  const files = storeFiles(database);
   if (host.platform === 'linux') return ownersOnLinux(table.rows, files, host);
   // Nobody runs: nobody can have it open. That is all that Windows can tell.
   if (table.rows.length === 0) return { processes: [], certain: true };
@@ -55,6 +55,14 @@ export async function findOwners(database: string, host: ProcessHost): Promise<S
   };
 }
 
+function storeFiles(database: string): readonly string[] {
+  return [...new Set([database, realPath(database)])].flatMap((path) => [path, `${path}-wal`]);
+}
+
+function holds(open: OpenFiles, files: readonly string[]): boolean | undefined {
+  return open.kind === 'known' ? files.some((file) => open.paths.has(file)) : undefined;
+}
+
 async function ownersOnLinux(
   rows: readonly ProcessRow[],
   files: readonly string[],
@@ -64,9 +72,7 @@ async function ownersOnLinux(
   const mine = rows.filter((row) => mayBeThisUsers(row.pid, host.procRoot));
   const others = await findHolders(files, host, (brief) => !own.has(brief.pid) && !isOurs(brief));
   const looked = mine.map((row) => ({ row, open: openFiles(row.pid, host) }));
-  const processes = looked.map(({ row, open }) =>
-    describe(row, open.kind === 'known' ? files.some((file) => open.paths.has(file)) : undefined, host),
-  );
+  const processes = looked.map(({ row, open }) => describe(row, holds(open, files), host));
   // A holder of another name may be OpenCode run from source: then nobody can be ruled out.
   const certain =
     others.complete && others.holders.length === 0 && looked.every(({ open }) => open.kind === 'known');
@@ -92,15 +98,15 @@ function isOpencode(row: ProcessRow): boolean {
 }
 
 /**
- * The OpenCode processes that listen somewhere, on Linux, without looking at what they have open: for every scan.
+ * The OpenCode processes that listen somewhere, on Linux, without a look at any other process: for every scan.
  * Elsewhere a list costs a program, so none is made.
  */
-export async function findServers(host: ProcessHost): Promise<readonly OpencodeProcess[]> {
+export async function findServers(database: string, host: ProcessHost): Promise<readonly OpencodeProcess[]> {
   if (host.platform !== 'linux') return [];
   const table = await listProcesses({ brief: (brief) => isOpencodeName(brief.comm), withCwd: true }, host);
   return table.rows
     .filter((row) => mayBeThisUsers(row.pid, host.procRoot))
-    .map((row) => describe(row, undefined, host))
+    .map((row) => describe(row, holds(openFiles(row.pid, host), storeFiles(database)), host))
     .filter((found) => found.urls.length > 0);
 }
 

@@ -35,8 +35,8 @@ export interface PartTool {
 }
 
 /**
- * The newest turn of a session, as its rows state it (R-19). Small, and without content but for the call's
- * arguments and the error's line; `forIndex` takes the first away.
+ * The newest turn of a session, as its rows state it (R-19). Small, and without content but for a call's
+ * arguments and an error's line, which the index does not keep (R-38).
  */
 export interface TurnRecord {
   readonly openedAt: number;
@@ -45,7 +45,7 @@ export interface TurnRecord {
   readonly end?: {
     readonly at: number;
     readonly outcome: Outcome;
-    readonly error?: string;
+    readonly error?: TurnError;
     /** Ended between two steps: another one follows within milliseconds, or the process died here. */
     readonly betweenSteps?: true;
   };
@@ -54,6 +54,13 @@ export interface TurnRecord {
   /** The prompt is stored and nothing answers it yet. */
   readonly unanswered?: true;
   readonly promptId?: string;
+  /** A turn of the `/api/session` routes, which `/session/status` never shows (tricky case 14). */
+  readonly v2?: true;
+}
+
+/** Whether nobody has ended the turn, as far as the rows say: then it matters who lives. */
+export function isOpen(turn: TurnRecord): boolean {
+  return turn.end === undefined || turn.end.betweenSteps === true;
 }
 
 /** What is known of the processes that could run an open turn (R-19). */
@@ -104,7 +111,7 @@ function endOf(
   return {
     at: Math.max(openedAt, answer.completedAt ?? answer.updatedAt),
     outcome,
-    ...(outcome === 'failed' && answer.error ? { error: answer.error.text ?? answer.error.name } : {}),
+    ...(outcome === 'failed' && answer.error ? { error: answer.error } : {}),
     ...(answer.finish === 'tool-calls' && !answer.error && !refused ? { betweenSteps: true } : {}),
   };
 }
@@ -136,7 +143,7 @@ export function turnClaim(turn: TurnRecord, owner: OwnerVerdict, feed: string, n
         openedAt: turn.openedAt,
         endedAt: end.at,
         end: end.outcome,
-        ...(end.error ? { error: end.error } : {}),
+        ...(end.error ? { error: end.error.text ?? end.error.name } : {}),
       },
       detail: end.betweenSteps
         ? 'its last step ended in tool calls and none followed'

@@ -1,0 +1,129 @@
+import type { FeedScan, ScanOptions } from '../../runtime/feed.ts';
+import { type FileSystemPort, systemFiles, tryStat } from '../../runtime/files/file-system.ts';
+import type { ProcessHost } from '../../runtime/process/types.ts';
+import type { AdapterContext } from '../adapter.ts';
+import type { StoredSession } from './database.ts';
+import { findHome, type OpencodeHome } from './homes.ts';
+import { localInstance, serverProblems } from './instances.ts';
+import type { LiveServers } from './live-servers.ts';
+import { findOwners, findServers, type StoreOwners } from './owners.ts';
+import { scanRemote } from './remote.ts';
+import { isOpen } from './rows.ts';
+import { pollServer, type ServerView } from './server-view.ts';
+import { type FoundServers, findHealthy, type Server } from './servers.ts';
+import { localSightings } from './sightings.ts';
+import { readStore, type StoreRead } from './store.ts';
+
+/** A session written to this recently may have been prompted again, before the prompt is stored, milliseconds. */
+const RECENT_MS = 30_000;
+
+/**
+ * One look at everything: the store, the processes that could run its open turns, and each server that answers.
+ * What fails is a problem; the rest of the list is always there. Never writes to anything of OpenCode's.
+ */
+export async function scanOpencode(
+  context: AdapterContext,
+  host: ProcessHost,
+  live: LiveServers,
+  options: ScanOptions = {},
+): Promise<FeedScan> {
+  const now = context.now();
+  const home = homeOf(context);
+  const store = readStoreOf(context, home);
+  const owners = store.sessions.some(hasOpenTurn) ? await findOwners(home.database, host) : undefined;
+  const connected = live.connected();
+  const streamed = new Set(connected.map(({ server }) => server.endpoint.url));
+  const found = options.withoutLive
+    ? asConnected(live)
+    : await ask(context, host, home, store, { ...(owners ? { owners } : {}), endpoint: options.endpoint });
+  const views = options.withoutLive
+    ? connected.filter(({ local }) => local).map((one) => one.view())
+    : await Promise.all(
+        found.local.map((server) => pollServer(server.api, server, directoriesToAsk(store, now))),
+      );
+  const remote = await Promise.all(
+    found.remote.map((server) => scanRemote(server, streamed.has(server.endpoint.url), now)),
+  );
+  return {
+    instances: [localInstance(store.source, found.local, found), ...remote.map(({ instance }) => instance)],
+    sightings: [
+      ...localSightings({ store, views, owners, streamed, now }),
+      ...remote.flatMap(({ sightings }) => sightings),
+    ],
+    problems: [
+      ...store.problems,
+      ...serverProblems(found, views),
+      ...remote.flatMap(({ problems }) => problems),
+    ],
+  };
+}
+
+/** The home to read. */
+export function homeOf(context: AdapterContext): OpencodeHome {
+  const files: FileSystemPort = context.files ?? systemFiles;
+  return findHome(context, (path) => 'size' in tryStat(files, path));
+}
+
+/** Its sessions, from the index where nothing was written since. */
+export function readStoreOf(context: AdapterContext, home: OpencodeHome): StoreRead {
+  return readStore(home, {
+    files: context.files ?? systemFiles,
+    platform: context.platform,
+    now: context.now(),
+    ...(context.index ? { index: context.index } : {}),
+  });
+}
+
+function hasOpenTurn({ turn }: StoredSession): boolean {
+  return turn !== undefined && isOpen(turn);
+}
+
+/** A watch holds the servers: nothing is asked again. */
+function asConnected(live: LiveServers): FoundServers {
+  const connected = live.connected();
+  return {
+    local: connected.filter(({ local }) => local).map(({ server }) => server),
+    remote: connected.filter(({ local }) => !local).map(({ server }) => server),
+    refused: live.refused(),
+  };
+}
+
+interface AskOptions {
+  readonly owners?: StoreOwners;
+  /** `--opencode-url`. */
+  readonly endpoint?: string | undefined;
+  readonly skip?: ReadonlySet<string>;
+}
+
+/** Finds and asks the servers. */
+export async function ask(
+  context: AdapterContext,
+  host: ProcessHost,
+  home: OpencodeHome,
+  store: StoreRead,
+  { owners, endpoint, skip }: AskOptions,
+): Promise<FoundServers> {
+  return findHealthy(context, {
+    host,
+    running: owners?.processes ?? (await findServers(home.database, host)),
+    stored: store.source === 'database' ? new Set(store.sessions.map(({ info }) => info.id)) : undefined,
+    ...(endpoint ? { endpoint } : {}),
+    ...(skip ? { skip } : {}),
+  });
+}
+
+/**
+ * Directories of a server that are worth asking about: those in which a turn is open, or may have begun a moment
+ * ago. Every other one would make the server start an instance, only to hear that it rests.
+ */
+export function directoriesToAsk({ sessions }: StoreRead, now: number): readonly string[] {
+  const likely = sessions
+    .filter((session) => hasOpenTurn(session) || now - session.activityAt < RECENT_MS)
+    .sort((a, b) => b.activityAt - a.activityAt);
+  return [...new Set(likely.flatMap(({ info }) => info.directory ?? []))];
+}
+
+/** What a server says of the directories that matter now. */
+export function viewOf(server: Server, store: StoreRead, now: number): Promise<ServerView> {
+  return pollServer(server.api, server, directoriesToAsk(store, now));
+}

@@ -1,0 +1,99 @@
+import type { Claim } from '../../runtime/session/evidence.ts';
+import type { SessionFacts, SessionRef, Sighting } from '../../runtime/session/session.ts';
+import { FEED, processClaim, serverClaim } from './claims.ts';
+import type { StoredSession } from './database.ts';
+import { factsOf } from './info.ts';
+import { judgeOwner, type OpencodeProcess, type StoreOwners } from './owners.ts';
+import { isOpen, type OwnerVerdict, turnClaim } from './rows.ts';
+import type { ServerView } from './server-view.ts';
+import type { DiffFile } from './storage.ts';
+import type { StoreRead } from './store.ts';
+
+export const RUNTIME_ID = 'opencode';
+/** The instance of this computer's own store, with or without a server. */
+export const LOCAL_INSTANCE = 'local-data';
+
+/** Everything that was seen of the local store at one moment. */
+export interface LocalLook {
+  readonly store: Pick<StoreRead, 'source' | 'sessions'>;
+  /** Servers of this store. */
+  readonly views: readonly ServerView[];
+  /** Who could run an open turn; absent when no turn is open. */
+  readonly owners: StoreOwners | undefined;
+  /** Servers whose event stream is held: what they run, the stream says. */
+  readonly streamed: ReadonlySet<string>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+export function localRef(sessionId: string): SessionRef {
+  return { runtimeId: RUNTIME_ID, instanceId: LOCAL_INSTANCE, sessionId };
+}
+
+/** Sightings of all sessions of the local store. */
+export function localSightings(look: LocalLook): readonly Sighting[] {
+  return look.store.sessions.map((session) => {
+    const { verdict, owner } = ownerOf(session, look);
+    return {
+      session: localRef(session.info.id),
+      facts: factsOfStored(session, look, owner),
+      claims: claimsOf(session, look, verdict, owner),
+    };
+  });
+}
+
+interface Judged {
+  readonly verdict: OwnerVerdict;
+  readonly owner?: OpencodeProcess;
+}
+
+function ownerOf({ turn, info }: StoredSession, { owners, views }: LocalLook): Judged {
+  if (!turn || !owners || !isOpen(turn)) return { verdict: 'unknown' };
+  // A turn of the v2 routes never shows in a server's status, so its silence says nothing there.
+  const resting = turn.v2
+    ? []
+    : views.filter((view) => view.covers(info.directory) && !view.statuses.has(info.id));
+  return judgeOwner(
+    owners,
+    { lastWriteAt: turn.lastWriteAt, ...(info.directory ? { directory: info.directory } : {}) },
+    new Set(resting.flatMap(({ endpoint }) => endpoint.pid ?? [])),
+  );
+}
+
+function claimsOf(
+  session: StoredSession,
+  look: LocalLook,
+  verdict: OwnerVerdict,
+  owner: OpencodeProcess | undefined,
+): readonly Claim[] {
+  const { turn, info, activityAt } = session;
+  const known = { id: info.id, activityAt, ...(turn ? { turn } : {}) };
+  const spoken = look.store.source === 'database' ? look.views : [];
+  const servers = spoken
+    .filter((view) => !(look.streamed.has(view.endpoint.url) && view.statuses.has(info.id)))
+    .map((view) => serverClaim(view, known, look.now));
+  const rows = turn && turnClaim(turn, verdict, FEED.database, look.now);
+  const process = turn && isOpen(turn) ? processClaim(verdict, owner, turn) : undefined;
+  return [...servers, rows, process].filter((claim) => claim !== undefined);
+}
+
+function factsOfStored(
+  session: StoredSession & { readonly diff?: DiffFile },
+  { store, views }: LocalLook,
+  owner: OpencodeProcess | undefined,
+): SessionFacts {
+  const { info, activityAt, usedTokens, diff } = session;
+  const view = views.find(({ statuses }) => statuses.has(info.id)) ?? views[0];
+  const status = view && (view.statuses.get(info.id)?.type ?? 'idle');
+  const source = view ? 'server' : store.source === 'storage' ? 'storage' : 'database';
+  const facts = factsOf(info, source, status);
+  const pid = owner?.pid ?? (view?.statuses.has(info.id) ? view.endpoint.pid : undefined);
+  return {
+    ...facts,
+    lastActivityAt: activityAt,
+    ...(view ? { endpoint: view.endpoint.url } : {}),
+    ...(usedTokens === undefined ? {} : { contextUsage: { usedTokens } }),
+    ...(pid === undefined ? {} : { pids: [pid] }),
+    ...(diff ? { native: { ...facts.native, diffFile: diff.name, diffBytes: diff.bytes } } : {}),
+  };
+}

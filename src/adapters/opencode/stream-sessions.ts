@@ -1,0 +1,127 @@
+import type { FeedSink } from '../../runtime/feed.ts';
+import type { Sighting } from '../../runtime/session/session.ts';
+import { type BusEvent, sessionOf } from './bus.ts';
+import { FEED } from './claims.ts';
+import { applyEvent, disposeInstance, seedSession } from './events.ts';
+import { factsOf } from './info.ts';
+import { isBusy, type LiveSession, liveClaim, looksSame } from './live.ts';
+import type { ServerView } from './server-view.ts';
+import type { Server } from './servers.ts';
+import { LOCAL_INSTANCE, RUNTIME_ID } from './sightings.ts';
+import type { StreamTimers } from './stream.ts';
+import { textOf } from './values.ts';
+
+/** A time of activity is told again after this long, milliseconds: deltas come by the hundred. */
+const ACTIVITY_MS = 1_000;
+/** How long a removed session is still shown as ended, milliseconds (K-02). */
+const REMOVED_SHOWN_MS = 10_000;
+
+export interface StreamSessionsOptions {
+  readonly server: Pick<Server, 'endpoint' | 'version'>;
+  /** Whether its sessions are those of this computer's store. */
+  readonly local: boolean;
+  readonly sink: FeedSink;
+  readonly timers: StreamTimers;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** All sessions of one event stream, told to the sink as they change. */
+export interface StreamSessions {
+  hear(event: BusEvent): void;
+  /** What was so when listening began. */
+  seed(view: Pick<ServerView, 'statuses' | 'requests'>): void;
+  /** What the stream has added up to, as a scan asks for it. Its silence covers every directory. */
+  view(): ServerView;
+  /** The stream is lost: nothing that it said stands any more. */
+  lose(reason: string): void;
+}
+
+export function createStreamSessions(options: StreamSessionsOptions): StreamSessions {
+  const { server, local, sink, timers, now } = options;
+  const url = server.endpoint.url;
+  const scope = `${FEED.stream} ${url}`;
+  const sessions = new Map<string, LiveSession>();
+  const told = new Map<string, number>();
+  const cancels = new Set<() => void>();
+
+  const sightingOf = (session: LiveSession): Sighting => {
+    const claim = liveClaim(session, FEED.stream, url);
+    return {
+      session: {
+        runtimeId: RUNTIME_ID,
+        instanceId: local ? LOCAL_INSTANCE : url,
+        sessionId: session.info.id,
+      },
+      facts: {
+        ...factsOf(session.info, 'server', isBusy(session) ? session.phase : 'idle'),
+        ...(session.lastAt === undefined ? {} : { lastActivityAt: session.lastAt }),
+        endpoint: url,
+      },
+      ...(claim ? { claims: [claim] } : {}),
+    };
+  };
+
+  const put = (next: LiveSession): void => {
+    const id = next.info.id;
+    const before = sessions.get(id);
+    sessions.set(id, next);
+    const active = next.lastAt !== undefined && next.lastAt - (told.get(id) ?? 0) >= ACTIVITY_MS;
+    if (looksSame(before, next) && !active) return;
+    if (next.lastAt !== undefined) told.set(id, next.lastAt);
+    sink.sighted(scope, [sightingOf(next)]);
+    if (next.phase === 'removed' && before?.phase !== 'removed') forgetLater(id);
+  };
+
+  // A scope can't forget one session, so all of it is withdrawn and what is left said again.
+  const forgetLater = (id: string): void => {
+    const cancel = timers.after(REMOVED_SHOWN_MS, () => {
+      cancels.delete(cancel);
+      sessions.delete(id);
+      sink.lost(scope, 'a session was removed');
+      sink.sighted(scope, [...sessions.values()].map(sightingOf));
+    });
+    cancels.add(cancel);
+  };
+
+  return {
+    hear(event) {
+      if (event.type === 'server.instance.disposed') {
+        const directory = textOf(event.properties['directory']) ?? event.directory;
+        if (directory)
+          for (const session of [...sessions.values()]) put(disposeInstance(session, directory, now()));
+        return;
+      }
+      const id = sessionOf(event);
+      const next = id === undefined ? undefined : applyEvent(sessions.get(id), event, now());
+      if (next) put(next);
+    },
+    seed({ statuses, requests }) {
+      for (const [id, status] of statuses) {
+        const own = requests.filter(({ sessionId }) => sessionId === id);
+        put(seedSession(sessions.get(id), id, status.type, own, now()));
+      }
+    },
+    view: () => ({
+      endpoint: server.endpoint,
+      version: server.version,
+      statuses: new Map([...sessions.values()].flatMap(statusOf)),
+      requests: [],
+      covers: () => true,
+      failures: [],
+      skipped: 0,
+    }),
+    lose(reason) {
+      for (const cancel of cancels) cancel();
+      sessions.clear();
+      sink.lost(scope, reason);
+    },
+  };
+}
+
+function statusOf({
+  info,
+  phase,
+}: LiveSession): readonly (readonly [string, { readonly type: 'busy' | 'retry' }])[] {
+  return phase === 'busy' || phase === 'retry' ? [[info.id, { type: phase }]] : [];
+}
