@@ -7,6 +7,9 @@ import { chainOf, failure, parseEnvelope, type Reply, RequestError, success } fr
 import type { RequestContext, SnapshotSource } from './service.ts';
 import { type EndReason, type FrameSink, startSubscription } from './subscription.ts';
 
+/** How long one connection's requests may run before the others have their turn, milliseconds. */
+const SLICE_MS = 3;
+
 /** What answers the requests of a connection. */
 export interface Router {
   /** The payload of the reply, or a subscription that takes the connection over. Throws the error to send. */
@@ -120,10 +123,16 @@ export function serveConnection(options: ConnectionOptions): Connection {
   const work = async (): Promise<void> => {
     if (state.busy) return;
     state.busy = true;
+    let sliceEnd = performance.now() + SLICE_MS;
     while (!state.gone && !state.subscription) {
       const frame = queue.shift();
       if (!frame) break;
       await (frame.kind === 'line' ? answer(frame.text) : refuse(frame));
+      if (performance.now() > sliceEnd) {
+        // Answers that are ready never leave the microtasks by themselves: a flood would silence the others.
+        await new Promise((resume) => setImmediate(resume));
+        sliceEnd = performance.now() + SLICE_MS;
+      }
       if (socket.isPaused() && queue.length < limits.pipelined) socket.resume();
     }
     state.busy = false;

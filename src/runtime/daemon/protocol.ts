@@ -86,7 +86,6 @@ const windowReport = z.object({
 });
 
 const windowKey = z.object({ key: filled(FIELD.idChars) });
-const focus = z.object({ session_id: filled(FIELD.idChars) });
 
 /** One request line (S-302). `service` is `daemon` when the line names none. */
 export interface Envelope {
@@ -133,7 +132,6 @@ export const readPayload = {
   end: payloadReader<End>('end', end),
   window: payloadReader<WindowReport>('window', windowReport),
   windowUnregister: payloadReader<{ key: string }>('window-unregister', windowKey),
-  focus: payloadReader<{ session_id: string }>('focus', focus),
 } as const;
 
 /** A reply as it is sent (S-303). */

@@ -40,8 +40,11 @@ export type WireEvent =
   | { readonly notification: NotificationKind }
   | { readonly stream_state: WireState };
 
-/** How a turn ended that did not end well; carried by a `stop`, absent for a good end (R-09, R-17). */
-export const STOP_OUTCOMES = ['failed', 'limited'] as const;
+/**
+ * What a `stop` was, when it was not the good end of a turn: it failed (R-09), met an output limit (R-17), or ended
+ * something that was no turn of the user's (R-18). Absent for a good end.
+ */
+export const STOP_OUTCOMES = ['failed', 'limited', 'none'] as const;
 export type StopOutcome = (typeof STOP_OUTCOMES)[number];
 
 /** When an event fired and which it was (S-009). */
