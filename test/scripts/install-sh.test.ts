@@ -10,7 +10,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { currentHost } from '../../scripts/lib/host.ts';
 import { assetName, TARGETS } from '../../scripts/lib/targets.ts';
+import { compiledBinary } from '../helpers/binary.ts';
 import {
   elfHead,
   INSTALLER,
@@ -496,4 +498,23 @@ describe.skipIf(process.platform === 'win32')('install.sh', () => {
       expect(args.join(' ')).toContain('--proto =https');
     });
   });
+
+  test('the really compiled executable is installed, with the real tools of this machine', async () => {
+    const binary = readFileSync(await compiledBinary());
+    release.put(assetName(currentHost()), binary);
+    release.sum();
+    const empty = join(home, 'no-tools');
+    mkdirSync(empty);
+    const outcome = await runInstaller({
+      home,
+      tools: empty,
+      env: { SHADOWOB_CONNECTOR_DOWNLOAD_URL: release.url },
+    });
+    expect(outcome.err).toBe('');
+    expect(outcome.code).toBe(0);
+    const version = Bun.spawnSync([installed(), '--version']).stdout.toString().split('\n')[0] ?? '';
+    expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(outcome.out).toContain(`Installed ${installed()}: ${version}`);
+    expect(readFileSync(installed()).equals(binary)).toBe(true);
+  }, 120_000);
 });
