@@ -91,7 +91,7 @@ describe('hooks: notifications (S-411, R-11)', () => {
 });
 
 describe('hooks: payloads that say nothing (S-405, C-148)', () => {
-  test.each([
+  const payloads: readonly unknown[] = [
     null,
     7,
     [],
@@ -99,7 +99,8 @@ describe('hooks: payloads that say nothing (S-405, C-148)', () => {
     {},
     { hook_event_name: 'Stop' },
     { session_id: '  ', hook_event_name: 'Stop' },
-  ])('%j', (payload) => {
+  ];
+  test.each(payloads.map((payload) => [payload]))('%j', (payload) => {
     expect(claudeHook(payload, AT)).toBeUndefined();
   });
 
