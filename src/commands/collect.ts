@@ -153,7 +153,7 @@ function keep(
   if (filter.limit !== undefined) return sessions.slice(0, filter.limit).map(toRow);
   const budget = { left: JSON_BUDGET - used - 1_000 };
   const fitting = new Map<Session, SessionRow>();
-  for (const session of [...sessions].sort(byLifeAndTime)) {
+  for (const session of sessions.toSorted(byLifeAndTime)) {
     const row = toRow(session);
     budget.left -= Buffer.byteLength(JSON.stringify(row)) + 1;
     if (budget.left < 0) break;

@@ -38,18 +38,19 @@ export function fuse(claims: readonly Claim[], previous: Fused | undefined, now:
   const settled = settleLife(context, verdict);
   const ending = endOfTurn(claims, turnOpenedAt);
   const lastOutcome = outcomeOf(settled.state) ?? ending?.end ?? previous?.lastOutcome;
-  const decider = settled.by;
+  const { by } = settled;
   return {
     state: settled.state,
     life,
-    ...(decider
-      ? { evidence: { source: decider.feed, at: decider.at, confidence: decider.confidence } }
-      : {}),
-    chain: explain(claims, settled),
-    ...(turnOpenedAt !== undefined ? { turnOpenedAt } : {}),
-    ...(ending?.endedAt !== undefined ? { turnEndedAt: ending.endedAt } : {}),
-    ...(lastOutcome ? { lastOutcome } : {}),
-    ...(ending?.error && outcomeOf(settled.state) === 'failed' ? { error: ending.error } : {}),
+    evidence: by && { source: by.feed, at: by.at, confidence: by.confidence },
+    // Only `session-why` asks for the chain, and a list has thousands of sessions.
+    get chain() {
+      return explain(claims, settled);
+    },
+    turnOpenedAt,
+    turnEndedAt: ending?.endedAt,
+    lastOutcome,
+    error: ending?.error && outcomeOf(settled.state) === 'failed' ? ending.error : undefined,
     backgroundWork: Math.max(0, ...claims.map((c) => c.backgroundWork ?? 0)),
   };
 }

@@ -12,20 +12,25 @@ function need(session: Session): number {
 
 /** Sessions that wait for the user first, the longest wait on top; then by the newest activity. */
 export function byNeed(a: Session, b: Session): number {
-  const rank = need(a) - need(b);
+  const need0 = need(a);
+  const rank = need0 - need(b);
   if (rank !== 0) return rank;
-  const newestFirst = (b.facts.lastActivityAt ?? 0) - (a.facts.lastActivityAt ?? 0);
-  const ordered = need(a) === 0 ? (a.shown.evidence?.at ?? 0) - (b.shown.evidence?.at ?? 0) : newestFirst;
-  return ordered !== 0 ? ordered : compareText(sessionKey(a.ref), sessionKey(b.ref));
+  if (need0 === 0) return (a.shown.evidence?.at ?? 0) - (b.shown.evidence?.at ?? 0) || byKey(a, b);
+  return byTime(a, b);
 }
 
 /** Newest and live first, for a list that must be cut. */
 export function byLifeAndTime(a: Session, b: Session): number {
   const live = Number(b.shown.life === 'alive') - Number(a.shown.life === 'alive');
-  return live !== 0
-    ? live
-    : (b.facts.lastActivityAt ?? 0) - (a.facts.lastActivityAt ?? 0) ||
-        compareText(sessionKey(a.ref), sessionKey(b.ref));
+  return live !== 0 ? live : byTime(a, b);
+}
+
+function byTime(a: Session, b: Session): number {
+  return (b.facts.lastActivityAt ?? 0) - (a.facts.lastActivityAt ?? 0) || byKey(a, b);
+}
+
+function byKey(a: Session, b: Session): number {
+  return compareText(sessionKey(a.ref), sessionKey(b.ref));
 }
 
 function compareText(a: string, b: string): number {

@@ -7,9 +7,8 @@ import { hasOpenTurn, sameState, urgency } from './state.ts';
 interface Entry {
   readonly ref: SessionRef;
   facts: SessionFacts;
-  readonly claims: Map<string, Claim>;
-  /** Feeds, or scan scopes, that still know this session; without any it is dropped. */
-  readonly scopes: Set<string>;
+  /** What each scope (a scan, a live source) says. A scope without claims still knows the session. */
+  readonly scopes: Map<string, readonly Claim[]>;
   fused: Fused;
 }
 
@@ -37,45 +36,56 @@ export interface Registry {
 export function createRegistry(): Registry {
   const entries = new Map<string, Entry>();
 
-  const put = (scope: string, sighting: Sighting, now: number): string => {
+  const enter = (sighting: Sighting): Entry => {
     const key = sessionKey(sighting.session);
-    const entry = entries.get(key) ?? newEntry(sighting.session);
+    const known = entries.get(key);
+    if (known) {
+      if (sighting.facts) known.facts = mergeFacts(known.facts, sighting.facts);
+      return known;
+    }
+    const entry: Entry = {
+      ref: sighting.session,
+      facts: sighting.facts ?? {},
+      scopes: new Map(),
+      fused: NOTHING_KNOWN,
+    };
     entries.set(key, entry);
-    entry.scopes.add(scope);
-    if (sighting.facts) entry.facts = mergeFacts(entry.facts, sighting.facts);
-    for (const claim of sighting.claims ?? []) entry.claims.set(claimKey(scope, claim), claim);
-    if (!sighting.claims) return key;
-    entry.fused = fuse([...entry.claims.values()], entry.fused, now);
-    return key;
+    return entry;
+  };
+
+  const judge = (entry: Entry, now: number): void => {
+    entry.fused = fuse(claimsOf(entry), entry.fused, now);
   };
 
   const drop = (scope: string, keep: ReadonlySet<string>, now: number): void => {
     for (const [key, entry] of entries) {
-      if (!entry.scopes.has(scope) || keep.has(key)) continue;
-      entry.scopes.delete(scope);
-      for (const id of entry.claims.keys()) if (id.startsWith(`${scope}\n`)) entry.claims.delete(id);
+      if (keep.has(key) || !entry.scopes.delete(scope)) continue;
       if (entry.scopes.size === 0) entries.delete(key);
-      else entry.fused = fuse([...entry.claims.values()], entry.fused, now);
+      else judge(entry, now);
     }
   };
 
   return {
     apply(scope, sightings, now) {
-      for (const sighting of sightings) put(scope, sighting, now);
+      for (const sighting of sightings) {
+        const entry = enter(sighting);
+        entry.scopes.set(scope, mergeClaims(entry.scopes.get(scope) ?? [], sighting.claims ?? []));
+        if (sighting.claims) judge(entry, now);
+      }
     },
     replace(scope, sightings, now) {
-      const keep = new Set(sightings.map((s) => sessionKey(s.session)));
-      drop(scope, keep, now);
+      if (entries.size > 0) drop(scope, new Set(sightings.map((s) => sessionKey(s.session))), now);
       for (const sighting of sightings) {
-        forgetClaims(entries.get(sessionKey(sighting.session)), scope);
-        put(scope, { ...sighting, claims: sighting.claims ?? [] }, now);
+        const entry = enter(sighting);
+        entry.scopes.set(scope, sighting.claims ?? []);
+        judge(entry, now);
       }
     },
     withdraw(scope, now) {
-      drop(scope, new Set(), now);
+      drop(scope, NONE, now);
     },
     tick(now) {
-      for (const entry of entries.values()) entry.fused = fuse([...entry.claims.values()], entry.fused, now);
+      for (const entry of entries.values()) judge(entry, now);
     },
     sessions: () => fold(entries),
     find: (ref) => findIn(entries, ref),
@@ -85,16 +95,18 @@ export function createRegistry(): Registry {
   };
 }
 
-function newEntry(ref: SessionRef): Entry {
-  return { ref, facts: {}, claims: new Map(), scopes: new Set(), fused: fuse([], undefined, 0) };
+const NOTHING_KNOWN = fuse([], undefined, 0);
+const NONE: ReadonlySet<string> = new Set();
+
+function claimsOf(entry: Entry): readonly Claim[] {
+  const lists = [...entry.scopes.values()];
+  return lists.length === 1 && lists[0] ? lists[0] : lists.flat();
 }
 
-function claimKey(scope: string, claim: Claim): string {
-  return `${scope}\n${claim.feed}\n${claim.owner ?? ''}`;
-}
-
-function forgetClaims(entry: Entry | undefined, scope: string): void {
-  for (const id of entry?.claims.keys() ?? []) if (id.startsWith(`${scope}\n`)) entry?.claims.delete(id);
+/** A feed replaces its own claim, and only its own; `owner` tells several speakers of one feed apart. */
+function mergeClaims(old: readonly Claim[], next: readonly Claim[]): readonly Claim[] {
+  const replaced = (claim: Claim) => next.some((one) => one.feed === claim.feed && one.owner === claim.owner);
+  return [...old.filter((claim) => !replaced(claim)), ...next];
 }
 
 /** Present replaces, absent never erases (S-006); `lastActivityAt` only moves forward, `startedAt` only back. */
@@ -157,7 +169,15 @@ function findIn(entries: ReadonlyMap<string, Entry>, ref: SessionRef): Session |
   );
 }
 
+const NO_SUB_AGENTS: readonly SessionRef[] = [];
+/** What is found on this computer stays on it until its owner binds it (design §8). */
+const LOCAL = { origin: 'unboundLocal', visibility: 'localSummaryOnly' } as const;
+
 function toSession(entry: Entry, children: readonly Entry[]): Session {
+  if (children.length === 0) {
+    const { ref, facts, fused } = entry;
+    return { ref, facts, own: fused, shown: fused, subAgents: NO_SUB_AGENTS, ...LOCAL };
+  }
   const live = children.filter((c) => hasOpenTurn(c.fused.state) && c.fused.life !== 'dead');
   const urgent = [...live].sort((a, b) => urgency(b.fused.state) - urgency(a.fused.state))[0];
   const childLeads = urgent !== undefined && urgency(urgent.fused.state) > urgency(entry.fused.state);
@@ -179,8 +199,7 @@ function toSession(entry: Entry, children: readonly Entry[]): Session {
     shown,
     ...(childLeads ? { shownFrom: urgent.ref.sessionId } : {}),
     subAgents: children.map((c) => c.ref),
-    origin: 'unboundLocal',
-    visibility: 'localSummaryOnly',
+    ...LOCAL,
   };
 }
 

@@ -5,6 +5,7 @@ import type {
   ContextUsage,
   Lineage,
   Session,
+  SessionFacts,
   SessionOrigin,
   SessionSource,
   SessionVisibility,
@@ -62,54 +63,65 @@ const iso = (at: number | undefined): string | null => {
   return new Date(at).toISOString();
 };
 
-/** Makes the row of one session. */
+/** Makes the row of one session. Built step by step, since a list has thousands of them. */
 export function sessionRow(session: Session): SessionRow {
-  const { facts, shown } = session;
-  const state = shown.state;
-  return {
-    ...session.ref,
+  const { facts, shown, ref } = session;
+  const { state, evidence } = shown;
+  const pet = petSignals(state);
+  const row: Writable<SessionRow> = {
+    runtimeId: ref.runtimeId,
+    instanceId: ref.instanceId,
+    sessionId: ref.sessionId,
     title: facts.title ?? null,
     workDir: facts.workDir ?? null,
     state: publicState(state),
-    ...petSignals(state),
+    petReaction: pet.petReaction,
     model: facts.model ?? null,
     lastActivityAt: iso(facts.lastActivityAt),
     startedAt: iso(facts.startedAt),
     source: facts.source ?? 'transcript',
-    ...(facts.native ? { native: facts.native } : {}),
-    ...evidenceOf(session),
     life: shown.life,
-    ...(needsUser(shown) ? { needsYou: true as const } : {}),
-    ...(state.kind === 'waiting' && state.on !== 'unspecified' ? { waitingOn: state.on } : {}),
-    ...(state.kind === 'working' && state.retrying ? { retrying: true as const } : {}),
-    ...(shown.backgroundWork > 0 ? { backgroundWork: shown.backgroundWork } : {}),
-    ...(shown.error ? { error: shown.error } : {}),
-    ...(facts.note ? { note: facts.note } : {}),
     origin: session.origin,
     visibility: session.visibility,
-    ...familyOf(session),
-    ...(facts.contextUsage ? { contextUsage: facts.contextUsage } : {}),
-    ...(facts.endpoint ? { endpoint: facts.endpoint } : {}),
-    ...(facts.headless ? { headless: true as const } : {}),
-    ...(facts.archived ? { archived: true as const } : {}),
-    ...(facts.pids && facts.pids.length > 0 ? { pids: facts.pids } : {}),
-    ...(facts.sizeBytes === undefined ? {} : { sizeBytes: facts.sizeBytes }),
   };
+  const evidenceAt = iso(evidence?.at);
+  if (pet.petActivity) row.petActivity = pet.petActivity;
+  if (facts.native) row.native = facts.native;
+  if (evidence && evidenceAt) {
+    row.evidence = { source: evidence.source, at: evidenceAt, confidence: evidence.confidence };
+  }
+  addState(row, session);
+  addFamily(row, session);
+  addFacts(row, facts);
+  return row;
 }
 
-function evidenceOf(session: Session): Pick<SessionRow, 'evidence'> {
-  const { evidence } = session.shown;
-  const at = iso(evidence?.at);
-  return evidence && at ? { evidence: { source: evidence.source, at, confidence: evidence.confidence } } : {};
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+function addState(row: Writable<SessionRow>, { shown }: Session): void {
+  const { state } = shown;
+  if (needsUser(shown)) row.needsYou = true;
+  if (state.kind === 'waiting' && state.on !== 'unspecified') row.waitingOn = state.on;
+  if (state.kind === 'working' && state.retrying) row.retrying = true;
+  if (shown.backgroundWork > 0) row.backgroundWork = shown.backgroundWork;
+  if (shown.error) row.error = shown.error;
 }
 
-function familyOf(session: Session): Pick<SessionRow, 'lineage' | 'subAgents' | 'shownFrom'> {
+function addFamily(row: Writable<SessionRow>, session: Session): void {
   const { lineage } = session.facts;
-  return {
-    ...(lineage && Object.keys(lineage).length > 0 ? { lineage } : {}),
-    ...(session.subAgents.length > 0 ? { subAgents: session.subAgents.map((ref) => ref.sessionId) } : {}),
-    ...(session.shownFrom ? { shownFrom: session.shownFrom } : {}),
-  };
+  if (lineage && Object.keys(lineage).length > 0) row.lineage = lineage;
+  if (session.subAgents.length > 0) row.subAgents = session.subAgents.map((ref) => ref.sessionId);
+  if (session.shownFrom) row.shownFrom = session.shownFrom;
+}
+
+function addFacts(row: Writable<SessionRow>, facts: SessionFacts): void {
+  if (facts.note) row.note = facts.note;
+  if (facts.contextUsage) row.contextUsage = facts.contextUsage;
+  if (facts.endpoint) row.endpoint = facts.endpoint;
+  if (facts.headless) row.headless = true;
+  if (facts.archived) row.archived = true;
+  if (facts.pids && facts.pids.length > 0) row.pids = facts.pids;
+  if (facts.sizeBytes !== undefined) row.sizeBytes = facts.sizeBytes;
 }
 
 /** Hides what could tell others about the work: title, path and labels (R-37, `--redact`). */

@@ -89,14 +89,14 @@ export interface Fused {
   readonly state: SessionState;
   /** Whether an owner process is proven to live, proven gone, or neither. */
   readonly life: 'alive' | 'dead' | 'unknown';
-  readonly evidence?: Evidence;
+  readonly evidence: Evidence | undefined;
   readonly chain: readonly EvidenceLink[];
   /** Start of the newest turn, epoch milliseconds. */
-  readonly turnOpenedAt?: number;
+  readonly turnOpenedAt: number | undefined;
   /** End of that turn, where one is known, epoch milliseconds. */
-  readonly turnEndedAt?: number;
-  readonly lastOutcome?: Outcome;
-  readonly error?: string;
+  readonly turnEndedAt: number | undefined;
+  readonly lastOutcome: Outcome | undefined;
+  readonly error: string | undefined;
   readonly backgroundWork: number;
 }
 
