@@ -22,6 +22,7 @@ export interface Lease {
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const unparsed = Symbol('unparsed');
+const patterns = new Map<string, Buffer>();
 
 /**
  * One line. It is a view: text and record are made when asked for, so that a reader of many lines pays only
@@ -65,10 +66,13 @@ export class Line {
     return text;
   }
 
-  /** Whether the raw bytes hold these ASCII characters: a cheap test before parsing. */
+  /**
+   * Whether the raw bytes hold these ASCII characters: a cheap test before parsing. Meant for constants, which
+   * are encoded once for all lines.
+   */
   has(ascii: string): boolean {
     this.#check();
-    return this.#bytes().includes(ascii, 0, 'latin1');
+    return this.#bytes().includes(encoded(ascii));
   }
 
   /** The first bytes as Latin-1, at most `length`: a cheap look at a line that may not be worth decoding. */
@@ -116,4 +120,13 @@ function parseJson(text: string, counts: LineCounts): unknown {
     counts.malformed += 1;
     return undefined;
   }
+}
+
+function encoded(ascii: string): Buffer {
+  const known = patterns.get(ascii);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(ascii, 'latin1');
+  // Not for texts that vary: those must not pile up in a process that lives for weeks.
+  if (patterns.size < 256) patterns.set(ascii, bytes);
+  return bytes;
 }
