@@ -30,7 +30,10 @@ export async function readLiveFiles(
 ): Promise<LiveRegistry> {
   const { names, problem } = tryNames(files, folder);
   if (problem) return { files: [], complete: false, problems: problemsOf(folder, problem) };
-  const paths = names.filter((name) => LIVE_FILE_NAME.test(name)).map((name) => join(folder, name));
+  const paths = names
+    .filter((name) => LIVE_FILE_NAME.test(name))
+    .sort()
+    .map((name) => join(folder, name));
   const reads = await Promise.all(paths.map((path) => readOne(files, path, memory)));
   for (const path of memory.keys()) {
     if (path.startsWith(folder + sep) && !paths.includes(path)) memory.delete(path);
