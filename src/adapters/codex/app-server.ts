@@ -246,7 +246,8 @@ class Wire implements ServerConnection {
     if (this.#closed) return;
     this.#closed = true;
     this.#rejectAll(reason);
-    this.#listener.closed(reason);
+    // Before the first look is complete, whoever connects is told by the error.
+    if (this.announce) this.#listener.closed(reason);
   }
 
   #rejectAll(reason: string): void {

@@ -1,7 +1,12 @@
 import { zstdDecompressSync } from 'node:zlib';
-import { type FileStat, type FileSystemPort, toProblem } from '../../runtime/files/file-system.ts';
+import {
+  type FileProblem,
+  type FileStat,
+  type FileSystemPort,
+  toProblem,
+} from '../../runtime/files/file-system.ts';
 import type { ReadResult } from '../../runtime/files/head-tail.ts';
-import { type LineCounts, splitLines } from '../../runtime/files/jsonl.ts';
+import { type Line, type LineCounts, splitLines } from '../../runtime/files/jsonl.ts';
 import { type Rollout, rolloutOf } from './rollout.ts';
 
 /** The largest packed file that is unpacked; rollouts shrink to about a tenth. */
@@ -25,19 +30,30 @@ export function readCompressed(
   stat: FileStat,
   counts: LineCounts,
 ): ReadResult<Rollout> | NotUnpacked {
-  if (stat.size > PACKED_CAP) return { kind: 'not-unpacked', reason: 'the packed file is too large' };
-  const packed = readAll(files, path, stat.size);
+  const unpacked = unpackLines(files, path, stat.size, counts);
+  return 'lines' in unpacked ? { kind: 'read', value: rolloutOf(unpacked.lines), stat } : unpacked;
+}
+
+/** All lines of a packed rollout. */
+export function unpackLines(
+  files: FileSystemPort,
+  path: string,
+  size: number,
+  counts: LineCounts,
+): { readonly lines: readonly Line[] } | FileProblem | NotUnpacked {
+  if (size > PACKED_CAP) return { kind: 'not-unpacked', reason: 'the packed file is too large' };
+  const packed = readAll(files, path, size);
   if (!Buffer.isBuffer(packed)) return packed;
   try {
     const bytes = zstdDecompressSync(packed, { maxOutputLength: UNPACKED_CAP });
-    return { kind: 'read', value: rolloutOf(splitLines(bytes, { counts }).lines), stat };
+    return { lines: splitLines(bytes, { counts }).lines };
   } catch {
     // Damaged, cut off, or larger than the cap: zlib says which only in words of its own.
     return { kind: 'not-unpacked', reason: 'it cannot be unpacked' };
   }
 }
 
-function readAll(files: FileSystemPort, path: string, size: number): Buffer | ReadResult<Rollout> {
+function readAll(files: FileSystemPort, path: string, size: number): Buffer | FileProblem {
   try {
     const fd = files.open(path);
     try {

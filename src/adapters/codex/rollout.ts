@@ -158,7 +158,7 @@ function tailTells(
 }
 
 function isContext(line: Line): boolean {
-  return line.has('"turn_context"') || line.has('"thread_settings_applied"');
+  return line.has('"turn_context"') || line.has('"thread_settings_applied"') || isBareMessage(line);
 }
 
 interface Found {

@@ -15,6 +15,7 @@ import {
   findDaemonUnlocked,
   findLockHoldingServers,
   isAppServer,
+  ownerName,
   type ServerAddress,
 } from './server-find.ts';
 import { serverSightings } from './server-view.ts';
@@ -71,7 +72,7 @@ class Look {
     const late = locks.readable ? [] : await this.#live(this.#unlockedServer(walked.rollouts));
     const live = [...early, ...late];
     const threads = this.#threads(walked.rollouts, locks);
-    const sightings = [...threads, ...unwritten(threads, locks, this.#context.now()), ...live];
+    const sightings = joinSightings([...threads, ...unwritten(threads, locks, this.#context.now()), ...live]);
     this.#context.index?.flush();
     return {
       instances: [this.#instance(walked.present, locks.held.size > 0 || live.length > 0)],
@@ -176,9 +177,24 @@ class Look {
   }
 }
 
-/** Tells servers apart in claims. */
-export function ownerName(address: ServerAddress): string {
-  return address.pid === undefined ? address.path : String(address.pid);
+/** One sighting a session: what files, locks and servers say of it stands side by side. */
+function joinSightings(sightings: readonly Sighting[]): readonly Sighting[] {
+  const joined = new Map<string, Sighting>();
+  for (const next of sightings) {
+    const id = next.session.sessionId;
+    const before = joined.get(id);
+    joined.set(id, before ? joinTwo(before, next) : next);
+  }
+  return [...joined.values()];
+}
+
+function joinTwo(a: Sighting, b: Sighting): Sighting {
+  const lineage = { ...a.facts?.lineage, ...b.facts?.lineage };
+  return {
+    session: a.session,
+    facts: { ...a.facts, ...b.facts, ...(Object.keys(lineage).length > 0 ? { lineage } : {}) },
+    claims: [...(a.claims ?? []), ...(b.claims ?? [])],
+  };
 }
 
 interface ReadThread extends ThreadFiles {

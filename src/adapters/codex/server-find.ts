@@ -11,6 +11,11 @@ export interface ServerAddress {
   readonly pid?: number;
 }
 
+/** Tells servers apart in claims and scopes. */
+export function ownerName(address: ServerAddress): string {
+  return address.pid === undefined ? address.path : String(address.pid);
+}
+
 /**
  * The app-servers that hold a thread's writer lock now, with the sockets they listen on (R-22). Only these may be
  * connected to: a server that has a thread has had its first client, so that we never become the `originator` of

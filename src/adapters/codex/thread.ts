@@ -33,15 +33,22 @@ export function joinSegments(rollouts: readonly Rollout[]): ThreadHistory {
   const model = first('model', newestFirst);
   const cwd = first('cwd', newestFirst);
   const usage = first('usage', newestFirst);
+  const bare = rollouts.at(0)?.bare ?? false;
   return {
     ...(meta ? { meta } : {}),
-    turn: lastAt > 0 ? { ...turn, lastAt } : turn,
+    turn: bare ? undated(turn) : lastAt > 0 ? { ...turn, lastAt } : turn,
     ...(prompt ? { prompt } : {}),
     ...(model ? { model } : {}),
     ...(cwd ? { cwd } : {}),
     ...(usage ? { usage } : {}),
-    bare: rollouts.at(0)?.bare ?? false,
+    bare,
   };
+}
+
+/** Bare records carry no times; what their first line says is only the start of the thread. */
+function undated(turn: Turn): Turn {
+  const { openedAt: _o, endedAt: _e, doingAt: _d, answeredAt: _a, lastAt: _l, ...rest } = turn;
+  return rest;
 }
 
 /** What is known around the records. Times are epoch milliseconds. */

@@ -85,6 +85,7 @@ export function applyRecord(turn: Turn, record: RolloutRecord): Turn {
       );
       return {
         ...ended,
+        ...(record.turnId ? { id: record.turnId } : {}),
         ...(error ? { error } : {}),
         ...(record.errorCode ? { errorCode: record.errorCode } : {}),
       };
@@ -92,7 +93,8 @@ export function applyRecord(turn: Turn, record: RolloutRecord): Turn {
     case 'turn-aborted': {
       if (!endsThis(seen, record.turnId)) return seen;
       const modern = seen.modern || record.modern;
-      return endTurn({ ...seen, modern }, at, 'stopped', seen.openedAt ?? record.startedAt);
+      const id = record.turnId ? { id: record.turnId } : {};
+      return endTurn({ ...seen, ...id, modern }, at, 'stopped', seen.openedAt ?? record.startedAt);
     }
     case 'rolled-back':
       return endTurn(seen, at, 'stopped', seen.openedAt);
