@@ -3,7 +3,7 @@ import { CATALOG } from '../adapters/catalog.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { RuntimeInstance, ScanOptions, ScanProblem } from '../runtime/feed.ts';
 import { createMonitor, type Monitor } from '../runtime/monitor.ts';
-import { byLifeAndTime, byNeed } from '../runtime/session/order.ts';
+import { byLifeAndTime, sortByNeed } from '../runtime/session/order.ts';
 import { redactRow, type SessionRow, sessionRow } from '../runtime/session/row.ts';
 import type { Session } from '../runtime/session/session.ts';
 import { passes, type SessionFilter } from './filter.ts';
@@ -110,7 +110,7 @@ export function readMonitor(
   filter: SessionFilter,
 ): Pick<Collected, 'instances' | 'problems' | 'sessions'> {
   const sessions = monitor.registry.sessions().filter((session) => passes(session, filter));
-  return { instances: monitor.instances(), problems: monitor.problems(), sessions: sessions.sort(byNeed) };
+  return { instances: monitor.instances(), problems: monitor.problems(), sessions: sortByNeed(sessions) };
 }
 
 /** JSON of a list stays under this many bytes without `--all` or `--limit` (R-28; the desktop reads 1 MiB). */

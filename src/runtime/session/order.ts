@@ -19,6 +19,13 @@ export function byNeed(a: Session, b: Session): number {
   return byTime(a, b);
 }
 
+/** Sorts by need. Each session is ranked once, since a comparison is made ten times a session. */
+export function sortByNeed(sessions: readonly Session[]): Session[] {
+  const groups: Session[][] = [[], [], [], [], []];
+  for (const session of sessions) groups[need(session)]?.push(session);
+  return groups.flatMap((group, i) => group.sort(i === 0 ? byNeed : byTime));
+}
+
 /** Newest and live first, for a list that must be cut. */
 export function byLifeAndTime(a: Session, b: Session): number {
   const live = Number(b.shown.life === 'alive') - Number(a.shown.life === 'alive');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Claim } from '../../../src/runtime/session/evidence.ts';
-import { byNeed } from '../../../src/runtime/session/order.ts';
+import { byNeed, sortByNeed } from '../../../src/runtime/session/order.ts';
 import { publicState, socketState } from '../../../src/runtime/session/project.ts';
 import { createRegistry } from '../../../src/runtime/session/registry.ts';
 import { sessionRow } from '../../../src/runtime/session/row.ts';
@@ -205,6 +205,7 @@ describe('order by need', () => {
       ],
       T,
     );
+    expect(sortByNeed(registry.sessions())).toEqual(registry.sessions().sort(byNeed));
     expect(
       registry
         .sessions()
