@@ -10,6 +10,10 @@ import { applyRow, bearsState, NO_TURN } from './turn.ts';
 
 /** The most that is read for the first prompt: large rows stand behind it, not before it. */
 const HEAD_LIMIT = 256 * 1024;
+/** The most that is read at the end: past one tool result of megabytes, which is skipped, to the row before it. */
+const TAIL_LIMIT = 16 * 1024 * 1024;
+/** Steps of the tail in which the model is looked for, too, where the newest rows don't name it. */
+const STEPS_FOR_MODEL = 2;
 /** Conversation rows that are parsed at the end of one file. */
 const TAIL_ROWS = 40;
 
@@ -34,7 +38,15 @@ function skippedIn(counts: LineCounts): number {
 }
 
 function summarise(file: OpenFile, sessionId: string): TranscriptSummary {
-  const tail = file.tail({ enough: (lines) => lines.findLast(isBearing) !== undefined });
+  let steps = 0;
+  const tail = file.tail({
+    cap: TAIL_LIMIT,
+    enough(lines) {
+      steps += 1;
+      if (lines.findLast(isBearing) === undefined) return false;
+      return steps > STEPS_FOR_MODEL || lines.findLast(namesModel) !== undefined;
+    },
+  });
   const head = tail.whole
     ? tail
     : file.head({ cap: HEAD_LIMIT, enough: (lines) => lines.some(isFirstPrompt) });
@@ -45,6 +57,11 @@ function isBearing(line: Line): boolean {
   return bearsState(rowOf(line));
 }
 
+function namesModel(line: Line): boolean {
+  const row = rowOf(line);
+  return row.kind === 'assistant' && row.model !== undefined;
+}
+
 /** The summary of the lines at both ends; the same lines twice where a file was read whole. */
 export function summaryOf(
   head: readonly Line[],
@@ -53,11 +70,14 @@ export function summaryOf(
 ): TranscriptSummary {
   const origin = readOrigin(head, sessionId);
   const ending = readEnding(tail);
-  const { version, gitBranch, entrypoint } = newestEnvelope(ending) ?? origin.first;
-  const { cwd, uuid } = origin.first;
+  const newest = newestEnvelope(ending);
+  const { version, gitBranch, entrypoint } = newest ?? origin.first;
+  const { uuid } = origin.first;
+  const cwd = origin.first.cwd ?? newest?.cwd;
   return {
     turn: ending.filter((row) => row.kind !== 'title').reduce(applyRow, NO_TURN),
-    titles: ending.filter((row) => row.kind === 'title').reduce(addTitle, origin.titles),
+    // Where the first prompt lies beyond the head, one of the last ones is better than none.
+    titles: ending.reduce(addTitle, origin.titles),
     copied: origin.copied,
     skipped: 0,
     ...(cwd ? { cwd } : {}),
