@@ -95,16 +95,17 @@ export function writePrivate(
     }
     const folder = ensureFolder(dirname(target), port.platform);
     if (folder !== undefined) return { kind: 'failed', path: target, code: folder };
-    replace(
-      target,
-      bytes,
-      options.keep === true ? current?.stats : undefined,
-      options.durable !== false,
+    const { expected } = options;
+    replace(target, bytes, {
+      like: options.keep === true ? current?.stats : undefined,
+      durable: options.durable !== false,
+      isStill: () => expected === undefined || holds(readCurrent(target)?.bytes, expected),
       port,
-    );
+    });
     return { kind: 'written', path: target };
   } catch (error) {
-    return { kind: 'failed', path, code: error instanceof Refusal ? error.message : errorCode(error) };
+    if (error instanceof ChangedMeanwhile) return { kind: 'conflict', path: error.message };
+    return { kind: 'failed', path, code: errorCode(error) };
   }
 }
 
@@ -154,8 +155,18 @@ export function followLinks(path: string): string {
   throw new Refusal('ELOOP');
 }
 
-/** A reason of ours not to write; the message is the code. */
-class Refusal extends Error {}
+/** A reason of ours not to write, with a code as the system's errors have one. */
+class Refusal extends Error {
+  readonly code: string;
+
+  constructor(code: string) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/** The target is no longer what the caller expects; the message is its path. */
+class ChangedMeanwhile extends Error {}
 
 interface Current {
   readonly bytes: Buffer;
@@ -181,13 +192,16 @@ function ensureFolder(folder: string, platform: NodeJS.Platform): string | undef
   return made.kind === 'unavailable' ? made.code : undefined;
 }
 
-function replace(
-  target: string,
-  bytes: Buffer,
-  like: Stats | undefined,
-  durable: boolean,
-  port: WriterPort,
-): void {
+interface Replacing {
+  /** Whose mode and owner the new file gets; `undefined` for 0600 and our own. */
+  readonly like: Stats | undefined;
+  readonly durable: boolean;
+  /** Asked last, since writing and flushing took time in which someone else may have written (H12). */
+  isStill(): boolean;
+  readonly port: WriterPort;
+}
+
+function replace(target: string, bytes: Buffer, { like, durable, isStill, port }: Replacing): void {
   const temporary = join(
     dirname(target),
     `.${basename(target)}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`,
@@ -201,6 +215,7 @@ function replace(
     } finally {
       closeSync(fd);
     }
+    if (!isStill()) throw new ChangedMeanwhile(target);
     renameOver(temporary, target, port);
   } catch (error) {
     discard(temporary);

@@ -1,0 +1,85 @@
+/**
+ * What every reader of a format gives: the values with their places in the text.
+ *
+ * Readers extend these shapes with what their own editing needs. Pure.
+ */
+import type { Data, Path } from './data.ts';
+
+/** `end` is the offset behind the last unit. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type TreeNode = TreeObject | TreeArray | TreeScalar;
+
+export interface TreeScalar {
+  readonly kind: 'scalar';
+  readonly value: Data;
+  readonly source: string;
+}
+
+/** A place for a value: all the text that goes when the value goes, without blanks and separators. */
+export interface Slot {
+  readonly value: TreeNode;
+  readonly spans: readonly Span[];
+}
+
+export interface TreeEntry extends Slot {
+  readonly key: string;
+  /** The key as it is written; empty where it stands in several places. */
+  readonly keySource: string;
+}
+
+export interface TreeArray {
+  readonly kind: 'array';
+  readonly items: readonly Slot[];
+}
+
+export interface TreeObject {
+  readonly kind: 'object';
+  /** In the order of the file; a key may be there twice, the last one counts. */
+  readonly entries: readonly TreeEntry[];
+}
+
+/** What the text says. */
+export function dataOf(node: TreeNode): Data {
+  if (node.kind === 'scalar') return node.value;
+  if (node.kind === 'array') return node.items.map((item) => dataOf(item.value));
+  return Object.fromEntries(node.entries.map((entry) => [entry.key, dataOf(entry.value)]));
+}
+
+/** The slot at a path (of duplicate keys the last one); `undefined` where there is none, and for `[]`. */
+export function slotAt(root: TreeNode, path: Path): Slot | undefined {
+  const [step, ...rest] = path;
+  if (step === undefined) return undefined;
+  const slot = childSlot(root, step);
+  return slot === undefined || rest.length === 0 ? slot : slotAt(slot.value, rest);
+}
+
+function childSlot(node: TreeNode, step: string | number): Slot | undefined {
+  if (typeof step === 'number') return node.kind === 'array' ? node.items[step] : undefined;
+  return node.kind === 'object' ? node.entries.findLast((entry) => entry.key === step) : undefined;
+}
+
+/** How often a key stands in the object at `path`. */
+export function countKey(root: TreeNode, path: Path, key: string): number {
+  const node = path.length === 0 ? root : slotAt(root, path)?.value;
+  return node?.kind === 'object' ? node.entries.filter((entry) => entry.key === key).length : 0;
+}
+
+/** A single value or the key of a container, as it is written. */
+export interface Leaf {
+  readonly path: Path;
+  readonly source: string;
+}
+
+/** Every leaf in the order of the file, those behind duplicate keys included. */
+export function leavesOf(node: TreeNode, path: Path = [], keySource = ''): readonly Leaf[] {
+  if (node.kind === 'scalar') return [{ path, source: `${keySource}=${node.source}` }];
+  const inner =
+    node.kind === 'array'
+      ? node.items.flatMap((item, index) => leavesOf(item.value, [...path, index]))
+      : node.entries.flatMap((entry) => leavesOf(entry.value, [...path, entry.key], entry.keySource));
+  return keySource === '' ? inner : [{ path, source: keySource }, ...inner];
+}

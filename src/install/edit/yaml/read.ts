@@ -1,0 +1,306 @@
+/**
+ * Reads YAML into a tree with places. Pure.
+ *
+ * The parser is `yaml`: it knows anchors, block scalars, tags and comments. Keys are not checked for being
+ * unique (PyYAML, which Hermes uses, takes the last), and `<<` is a key like any other.
+ */
+import {
+  type Alias,
+  type CST,
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  type Scalar,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml';
+import type { BracketItem, Brackets } from '../brackets.ts';
+import { type Data, Verbatim, wholeNumber } from '../data.ts';
+import type { Unreadable } from '../document.ts';
+import { lineNumber, previousLineEnd } from '../layout.ts';
+import {
+  dataOf,
+  type Slot,
+  type Span,
+  type TreeArray,
+  type TreeEntry,
+  type TreeObject,
+  type TreeScalar,
+} from '../tree.ts';
+
+export type YamlNode = YamlMap | YamlSeq | YamlScalar;
+
+export interface YamlScalar extends TreeScalar, Span {
+  readonly style: 'plain' | 'block' | 'alias' | 'empty';
+}
+
+/** `column` is where the keys or dashes of a block collection stand. */
+export type YamlShape =
+  | { readonly kind: 'block'; readonly column: number }
+  | { readonly kind: 'flow'; readonly list: Brackets };
+
+export interface YamlSlot extends Slot, Span {
+  readonly value: YamlNode;
+  /** Behind the colon or the dash. */
+  readonly separatorEnd: number;
+}
+
+export interface YamlEntry extends YamlSlot, TreeEntry {
+  readonly value: YamlNode;
+}
+
+export interface YamlMap extends TreeObject, Span {
+  readonly entries: readonly YamlEntry[];
+  readonly shape: YamlShape;
+}
+
+export interface YamlSeq extends TreeArray, Span {
+  readonly items: readonly YamlSlot[];
+  readonly shape: YamlShape;
+}
+
+export interface YamlReading {
+  readonly kind: 'read';
+  /** `undefined` for a text without content. */
+  readonly root: YamlMap | undefined;
+  readonly comments: readonly Span[];
+}
+
+/** How many values a file may come to with its aliases filled in; more is an attack, not a configuration. */
+const VALUES_READ = 100_000;
+
+export function readYaml(text: string): YamlReading | Unreadable {
+  const documents = [
+    ...parseAllDocuments(text, { keepSourceTokens: true, intAsBigInt: true, uniqueKeys: false }),
+  ];
+  const [document, second] = documents;
+  const error = documents.flatMap((one) => one.errors)[0];
+  if (error !== undefined) {
+    return {
+      kind: 'unreadable',
+      code: 'invalid',
+      message: 'is not valid YAML',
+      line: lineNumber(text, error.pos[0]),
+    };
+  }
+  if (second !== undefined) {
+    const message = 'has more than one document';
+    return { kind: 'unreadable', code: 'documents', message, line: lineNumber(text, second.range[0]) };
+  }
+  const comments = commentsOf(text);
+  if (document === undefined || document.contents === null)
+    return { kind: 'read', root: undefined, comments };
+  try {
+    const reader = new Reader(text, document);
+    const root = reader.node(document.contents);
+    if (root.kind === 'scalar' && root.style === 'empty') return { kind: 'read', root: undefined, comments };
+    if (root.kind !== 'object') return { kind: 'unreadable', code: 'shape', message: 'is not a map of keys' };
+    return { kind: 'read', root, comments };
+  } catch (problem) {
+    if (!(problem instanceof TooMuch)) throw problem;
+    return {
+      kind: 'unreadable',
+      code: 'invalid',
+      message: 'has aliases that contain themselves or grow too large',
+    };
+  }
+}
+
+class TooMuch extends Error {}
+
+class Reader {
+  private readonly text: string;
+  private readonly document: Document;
+  private readonly built = new Map<Node, YamlNode>();
+  private readonly open = new Set<Node>();
+  private readonly weights = new Map<YamlNode, number>();
+
+  constructor(text: string, document: Document) {
+    this.text = text;
+    this.document = document;
+  }
+
+  node(node: Node): YamlNode {
+    const known = this.built.get(node);
+    if (known !== undefined) return known;
+    if (this.open.has(node)) throw new TooMuch();
+    this.open.add(node);
+    const result = this.build(node);
+    this.open.delete(node);
+    this.built.set(node, result);
+    return result;
+  }
+
+  private build(node: Node): YamlNode {
+    if (isAlias(node)) return this.alias(node);
+    if (isMap(node)) return this.map(node);
+    if (isSeq(node)) return this.seq(node);
+    return isScalar(node) ? this.scalar(node) : this.nothing(this.text.length);
+  }
+
+  private alias(node: Alias): YamlScalar {
+    const target = node.resolve(this.document);
+    const built = target === undefined ? undefined : this.node(target);
+    const span = this.span(node);
+    const scalar: YamlScalar = {
+      kind: 'scalar',
+      style: 'alias',
+      value: built === undefined ? null : dataOf(built),
+      source: this.slice(span),
+      ...span,
+    };
+    return this.weighed(scalar, built === undefined ? 1 : (this.weights.get(built) ?? 1));
+  }
+
+  private map(node: YAMLMap): YamlMap {
+    const entries = node.items.map((pair) => this.entry(pair));
+    const shape = this.shape(node, entries);
+    const weight = entries.reduce((sum, entry) => sum + (this.weights.get(entry.value) ?? 1), 1);
+    const start = entries[0]?.start ?? 0;
+    const end = entries.at(-1)?.end ?? 0;
+    const span = shape.kind === 'flow' ? this.span(node) : { start, end };
+    return this.weighed({ kind: 'object', entries, shape, ...span }, weight);
+  }
+
+  private seq(node: YAMLSeq): YamlSeq {
+    const tokens = node.srcToken?.type === 'block-seq' ? node.srcToken.items : [];
+    const items = node.items.map((item, index) => this.item(item, tokens[index]));
+    const shape = this.shape(node, items);
+    const weight = items.reduce((sum, item) => sum + (this.weights.get(item.value) ?? 1), 1);
+    const span =
+      shape.kind === 'flow' ? this.span(node) : { start: items[0]?.start ?? 0, end: items.at(-1)?.end ?? 0 };
+    return this.weighed({ kind: 'array', items, shape, ...span }, weight);
+  }
+
+  private entry(pair: Pair): YamlEntry {
+    const token = pair.srcToken;
+    const key = toNode(pair.key);
+    const colon = offsetOf(token?.sep, 'map-value-ind');
+    const keySpan = key === undefined ? undefined : this.span(key);
+    const marks = (token?.start ?? []).filter((one) => KEY_MARKS.has(one.type)).map((one) => one.offset);
+    const start = Math.min(...marks, keySpan?.start ?? colon ?? 0);
+    const separatorEnd = colon === undefined ? (keySpan?.end ?? start) : colon + 1;
+    const value = toNode(pair.value);
+    const built = value === undefined ? this.nothing(separatorEnd) : this.node(value);
+    const end = Math.max(separatorEnd, this.endOf(built));
+    const keySource = this.slice({ start, end: keySpan?.end ?? start });
+    const name = isScalar(key) ? String(key.value ?? '') : keySource;
+    return { key: name, keySource, value: built, spans: [{ start, end }], start, end, separatorEnd };
+  }
+
+  private item(item: unknown, token: CST.CollectionItem | undefined): YamlSlot {
+    const node = toNode(item);
+    const dash = offsetOf(token?.start, 'seq-item-ind');
+    // A pair in a flow sequence is a map of one key without braces: `[a: 1]`.
+    const pair = isPair(item) ? this.entry(item) : undefined;
+    const value: YamlNode =
+      pair !== undefined
+        ? {
+            kind: 'object',
+            entries: [pair],
+            shape: { kind: 'block', column: 0 },
+            start: pair.start,
+            end: pair.end,
+          }
+        : node === undefined
+          ? this.nothing(dash === undefined ? 0 : dash + 1)
+          : this.node(node);
+    const start = dash ?? value.start;
+    const end = Math.max(dash === undefined ? start : dash + 1, this.endOf(value));
+    return {
+      value,
+      spans: [{ start, end }],
+      start,
+      end,
+      separatorEnd: dash === undefined ? start : dash + 1,
+    };
+  }
+
+  private scalar(node: Scalar): YamlScalar {
+    const span = this.span(node);
+    const source = this.slice(span);
+    const style =
+      source === '' ? 'empty' : /^[|>]/.test(source) && node.type?.startsWith('BLOCK') ? 'block' : 'plain';
+    return this.weighed({ kind: 'scalar', style, value: scalarData(node.value, source), source, ...span }, 1);
+  }
+
+  private nothing(at: number): YamlScalar {
+    return { kind: 'scalar', style: 'empty', value: null, source: '', start: at, end: at };
+  }
+
+  private shape(node: YAMLMap | YAMLSeq, items: readonly Span[]): YamlShape {
+    const token: CST.Token | undefined = node.srcToken;
+    if (token?.type === 'block-map' || token?.type === 'block-seq') {
+      return { kind: 'block', column: token.indent };
+    }
+    const { start, end } = this.span(node);
+    const places = items.map(
+      (item): BracketItem => ({ start: item.start, end: item.end, comma: this.comma(item.end) }),
+    );
+    return { kind: 'flow', list: { open: start, close: end - 1, items: places } };
+  }
+
+  private comma(end: number): number | undefined {
+    const comma = /(?:[ \t\r\n]|#[^\n]*)*,/y;
+    comma.lastIndex = end;
+    return comma.exec(this.text) === null ? undefined : comma.lastIndex - 1;
+  }
+
+  /** The end of the last line of a value; a block scalar brings the line end behind it along. */
+  private endOf(node: YamlNode): number {
+    if (node.kind !== 'scalar' || node.style !== 'block') return node.end;
+    return this.text[node.end - 1] === '\n' ? previousLineEnd(this.text, node.end) : node.end;
+  }
+
+  private weighed<T extends YamlNode>(node: T, weight: number): T {
+    if (weight > VALUES_READ) throw new TooMuch();
+    this.weights.set(node, weight);
+    return node;
+  }
+
+  private span(node: Node): Span {
+    const [start, end] = node.range ?? [this.text.length, this.text.length];
+    return { start, end };
+  }
+
+  private slice(span: Span): string {
+    return this.text.slice(span.start, span.end);
+  }
+}
+
+const KEY_MARKS: ReadonlySet<string> = new Set(['explicit-key-ind', 'anchor', 'tag']);
+
+function offsetOf(tokens: readonly CST.SourceToken[] | undefined, type: CST.TokenType): number | undefined {
+  return tokens?.find((token) => token.type === type)?.offset;
+}
+
+function toNode(value: unknown): Node | undefined {
+  return isAlias(value) || isMap(value) || isSeq(value) || isScalar(value) ? value : undefined;
+}
+
+function scalarData(value: unknown, source: string): Data {
+  if (typeof value === 'bigint') return wholeNumber(value);
+  if (typeof value === 'number') return Number.isFinite(value) ? value : new Verbatim(source);
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
+  return new Verbatim(source);
+}
+
+/** The lexer's pieces make up the whole text, but for its own marks, which have no length there. */
+function commentsOf(text: string): readonly Span[] {
+  const comments: Span[] = [];
+  const MARKS = new Set(['\u0002', '\u0018', '\u001f']);
+  [...new Lexer().lex(text)].reduce((at, piece, index, pieces) => {
+    if (MARKS.has(piece)) return at;
+    const end = at + piece.length;
+    if (piece.startsWith('#') && pieces[index - 1] !== '\u001f') comments.push({ start: at, end });
+    return end;
+  }, 0);
+  return comments;
+}
