@@ -25,7 +25,8 @@ export const DEFAULT_URL = 'http://127.0.0.1:4096';
 
 interface Found {
   readonly servers: readonly OpencodeProcess[];
-  readonly listeners: readonly Listener[];
+  /** All listening sockets of this computer; absent where they can't be listed. */
+  readonly listeners?: readonly Listener[] | undefined;
   /** The user that we run as; absent where the system has none. */
   readonly uid?: number;
 }
@@ -61,7 +62,7 @@ export function findEndpoints(
     });
   };
   if (named) add(named.url, true, named.credentials);
-  if (!given && !isForeign(DEFAULT_URL, found)) add(DEFAULT_URL, false);
+  if (!given && isWorthAsking(DEFAULT_URL, found)) add(DEFAULT_URL, false);
   for (const { url } of running)
     if (![...byUrl.keys()].some((known) => sameListener(known, url))) add(url, false);
   return {
@@ -89,11 +90,12 @@ function decode(text: string): string {
   }
 }
 
-function isForeign(url: string, { listeners, uid }: Found): boolean {
-  if (uid === undefined || listeners.length === 0) return false;
+/** Whether the default address is worth a question: somebody listens there, and it isn't another user. */
+function isWorthAsking(url: string, { listeners, uid }: Found): boolean {
+  if (!listeners) return true;
   const port = Number(new URL(url).port);
   const there = listeners.filter((listener) => listener.port === port && loopbackUrl(listener) !== undefined);
-  return there.length > 0 && there.every((listener) => listener.uid !== uid && listener.uid !== 0);
+  return there.some((listener) => uid === undefined || listener.uid === uid || listener.uid === 0);
 }
 
 /** `localhost` and `127.0.0.1` are the same listener. */

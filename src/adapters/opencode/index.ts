@@ -44,7 +44,7 @@ export function createOpencode(host: ProcessHost = systemHost): Adapter {
 function apiOf(url: string, context: AdapterContext, live: LiveServers): ServerApi | undefined {
   const connected = live.connected().find(({ server }) => server.endpoint.url === url);
   if (connected) return connected.server.api;
-  const { endpoints } = findEndpoints(context, live.named(), { servers: [], listeners: [] });
+  const { endpoints } = findEndpoints(context, live.named(), { servers: [] });
   const endpoint = endpoints.find((candidate) => candidate.url === url);
   return endpoint && createServerApi(endpoint, context.now, context.signal);
 }

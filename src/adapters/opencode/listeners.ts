@@ -39,16 +39,17 @@ function readAddress(hex: string): string {
   return bytes.join('') === `${'0'.repeat(31)}1` ? '::1' : 'other';
 }
 
-/** All listening sockets of this network namespace; empty where there is no `/proc`. */
-export function listListeners(procRoot: string): readonly Listener[] {
-  return ['tcp', 'tcp6'].flatMap((name) => {
+/** All listening sockets of this network namespace; `undefined` where there is no `/proc` to tell. */
+export function listListeners(procRoot: string): readonly Listener[] | undefined {
+  const texts = ['tcp', 'tcp6'].flatMap((name) => {
     try {
-      return parseListeners(readFileSync(`${procRoot}/net/${name}`, 'utf8'));
+      return [readFileSync(`${procRoot}/net/${name}`, 'utf8')];
     } catch {
-      // No /proc, or IPv6 is off: there is nothing to find that way.
+      // No /proc, or IPv6 is off: nothing is to be found there.
       return [];
     }
   });
+  return texts.length === 0 ? undefined : texts.flatMap(parseListeners);
 }
 
 /** Inodes of the sockets that a process has open; empty if it is another user's or has gone. */

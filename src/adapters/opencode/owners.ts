@@ -131,7 +131,7 @@ function describe(row: ProcessRow, holdsStore: boolean | undefined, host: Proces
 function listening(pid: number, procRoot: string): readonly string[] {
   const inodes = socketInodes(pid, procRoot);
   if (inodes.size === 0) return [];
-  return listListeners(procRoot)
+  return (listListeners(procRoot) ?? [])
     .filter((listener) => inodes.has(listener.inode))
     .flatMap((listener) => loopbackUrl(listener) ?? []);
 }

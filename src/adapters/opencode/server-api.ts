@@ -44,6 +44,8 @@ export interface ServerApi {
   sessions(limit: number, cursor?: string): Promise<ApiResult<readonly SessionInfo[]>>;
   /** Sessions of a directory that are not idle; without a directory: of the server's own. */
   statuses(directory?: string): Promise<ApiResult<ReadonlyMap<string, ServerStatus>>>;
+  /** Sessions of the `/api/session` routes that run; `/session/status` never shows them (tricky case 14). */
+  active(): Promise<ApiResult<ReadonlySet<string>>>;
   permissions(directory?: string): Promise<ApiResult<readonly ServerRequest[]>>;
   questions(directory?: string): Promise<ApiResult<readonly ServerRequest[]>>;
   /** The newest messages with their parts, oldest first, as they come. */
@@ -94,6 +96,17 @@ export function createServerApi(endpoint: Endpoint, now: () => number, signal?: 
       const answer = await get('/session/status', { directory });
       if (answer.kind !== 'json') return answer;
       return readStatuses(answer.value);
+    },
+    async active() {
+      const answer = await get('/api/session/active', {});
+      if (answer.kind !== 'json') return answer;
+      const entries = objectOf(objectOf(answer.value)?.['data']);
+      if (!entries) return strange;
+      return {
+        kind: 'ok',
+        value: new Set(Object.keys(entries).filter((id) => id.startsWith('ses'))),
+        skipped: 0,
+      };
     },
     permissions: (directory) => requests('/permission', directory),
     questions: (directory) => requests('/question', directory),

@@ -12,6 +12,8 @@ export interface ServerView {
   readonly requests: readonly ServerRequest[];
   /** Whether silence about a session of this directory means that the server does not run it. */
   covers(directory: string | undefined): boolean;
+  /** The same for a turn of the `/api/session` routes. */
+  readonly coversV2: boolean;
   /** Answers that did not come, or did not fit. */
   readonly failures: readonly HttpFailure[];
   readonly skipped: number;
@@ -30,8 +32,15 @@ export async function pollServer(
   directories: readonly string[],
 ): Promise<ServerView> {
   const asked = [undefined, ...new Set(directories)].slice(0, MAX_DIRECTORIES + 1);
-  const answers = await Promise.all(asked.map((directory) => pollDirectory(api, directory)));
-  const statuses = new Map(answers.flatMap((answer) => [...answer.statuses]));
+  const [active, ...answers] = await Promise.all([
+    api.active(),
+    ...asked.map((directory) => pollDirectory(api, directory)),
+  ]);
+  const running = active.kind === 'ok' ? [...active.value] : [];
+  const statuses = new Map<string, ServerStatus>([
+    ...running.map((id) => [id, { type: 'busy' }] as const),
+    ...answers.flatMap((answer) => [...answer.statuses]),
+  ]);
   const covered = new Set(answers.flatMap((answer) => (answer.answered ? [answer.directory] : [])));
   return {
     endpoint: api.endpoint,
@@ -39,9 +48,15 @@ export async function pollServer(
     statuses,
     requests: answers.flatMap((answer) => answer.requests),
     covers: (directory) => directory !== undefined && covered.has(directory),
+    // A server without these routes has no such sessions.
+    coversV2: active.kind === 'ok' || isAbsent(active),
     failures: answers.flatMap((answer) => answer.failures),
     skipped: answers.reduce((sum, answer) => sum + answer.skipped, 0),
   };
+}
+
+function isAbsent({ kind }: HttpFailure): boolean {
+  return kind === 'not-opencode' || kind === 'status';
 }
 
 interface DirectoryAnswer {

@@ -46,7 +46,7 @@ export async function findHealthy(context: AdapterContext, options: FindOptions)
   const uid = process.getuid?.();
   const { endpoints, invalid } = findEndpoints(context, options.endpoint, {
     servers: options.running,
-    listeners: options.host.platform === 'linux' ? listListeners(options.host.procRoot) : [],
+    listeners: options.host.platform === 'linux' ? listListeners(options.host.procRoot) : undefined,
     ...(uid === undefined ? {} : { uid }),
   });
   const candidates = endpoints.filter((endpoint) => !options.skip?.has(endpoint.url));

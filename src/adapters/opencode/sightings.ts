@@ -49,10 +49,9 @@ interface Judged {
 
 function ownerOf({ turn, info }: StoredSession, { owners, views }: LocalLook): Judged {
   if (!turn || !owners || !isOpen(turn)) return { verdict: 'unknown' };
-  // A turn of the v2 routes never shows in a server's status, so its silence says nothing there.
-  const resting = turn.v2
-    ? []
-    : views.filter((view) => view.covers(info.directory) && !view.statuses.has(info.id));
+  const resting = views.filter(
+    (view) => (turn.v2 ? view.coversV2 : view.covers(info.directory)) && !view.statuses.has(info.id),
+  );
   return judgeOwner(
     owners,
     { lastWriteAt: turn.lastWriteAt, ...(info.directory ? { directory: info.directory } : {}) },

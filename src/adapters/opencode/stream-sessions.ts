@@ -108,6 +108,7 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
       statuses: new Map([...sessions.values()].flatMap(statusOf)),
       requests: [],
       covers: () => true,
+      coversV2: true,
       failures: [],
       skipped: 0,
     }),
