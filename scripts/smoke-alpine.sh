@@ -14,8 +14,8 @@ docker run --rm -v "$release:/release:ro" -v "$scripts:/scripts:ro" alpine:3.21 
 
   # Without its libraries it must be refused, by the names of the packages, with nothing left.
   if apk info -e libstdc++ >/dev/null; then echo "this image has libstdc++ already"; exit 1; fi
-  if sh /scripts/install.sh >/tmp/out 2>&1; then cat /tmp/out; echo "claimed success"; exit 1; fi
-  grep -F "apk add libstdc++ libgcc" /tmp/out
+  if sh /scripts/install.sh >/install.log 2>&1; then cat /install.log; echo "claimed success"; exit 1; fi
+  grep -F "apk add libstdc++ libgcc" /install.log
   [ -z "$(ls -A "$HOME/.local/bin" 2>/dev/null)" ]
 
   apk add --no-cache libstdc++ libgcc >/dev/null
