@@ -1,10 +1,12 @@
 /** The entry. `--version` loads nothing else; everything else is imported on demand. */
+import { writeSync } from 'node:fs';
 import { versionText } from './version.ts';
 
 const args = process.argv.slice(2);
 
 if (args[0] === '--version' || args[0] === '-V') {
-  process.stdout.write(versionText());
+  // `process.stdout` takes 5 ms when it is first touched, a write to the descriptor takes none.
+  writeSync(1, versionText());
 } else {
   const { runCli } = await import('./commands/cli.ts');
   process.exitCode = await runCli(args);
