@@ -26,13 +26,9 @@ const spoken = (claim: Claim): claim is Spoken => claim.says.kind !== 'silent';
  * @param now epoch milliseconds
  */
 export function fuse(claims: readonly Claim[], previous: Fused | undefined, now: number): Fused {
-  const exact = pickExact(claims);
-  const recorded = newest(claims.filter((c) => c.confidence === 'inferred' && spoken(c)) as Spoken[]);
-  const reported = newest(claims.filter((c) => c.confidence === 'reported' && spoken(c)) as Spoken[]);
-  const turnOpenedAt = latest([...claims.map((c) => c.turn?.openedAt), previous?.turnOpenedAt]);
-  const found = { claims, life: judgeLife(claims), exact, recorded, reported, turnOpenedAt, previous, now };
-  const context: Context = { ...found, life: leftJustNow(found) ? 'unknown' : found.life };
-  const { life } = context;
+  const found = gather(claims, previous, now);
+  const context: Context = leftJustNow(found) ? { ...found, life: 'unknown' } : found;
+  const { exact, life, turnOpenedAt } = context;
 
   const verdict = exact ? fuseExact(context, exact) : fuseWithoutExact(context);
   const settled = settleLife(context, verdict);
@@ -51,7 +47,7 @@ export function fuse(claims: readonly Claim[], previous: Fused | undefined, now:
     turnEndedAt: ending?.endedAt,
     lastOutcome,
     error: ending?.error && outcomeOf(settled.state) === 'failed' ? ending.error : undefined,
-    backgroundWork: Math.max(0, ...claims.map((c) => c.backgroundWork ?? 0)),
+    backgroundWork: found.backgroundWork,
   };
 }
 
@@ -62,8 +58,47 @@ interface Context {
   readonly recorded: Spoken | undefined;
   readonly reported: Spoken | undefined;
   readonly turnOpenedAt: number | undefined;
+  readonly backgroundWork: number;
   readonly previous: Fused | undefined;
   readonly now: number;
+}
+
+/**
+ * Sorts the claims by what they are good for, in one pass since a list has thousands of sessions. Any living owner
+ * means alive; death must be proven and nobody else may live (R-04).
+ */
+function gather(claims: readonly Claim[], previous: Fused | undefined, now: number): Context {
+  let exact: Spoken | undefined;
+  let recorded: Spoken | undefined;
+  let reported: Spoken | undefined;
+  let life: Fused['life'] = 'unknown';
+  let turnOpenedAt = previous?.turnOpenedAt;
+  let backgroundWork = 0;
+  for (const claim of claims) {
+    if (claim.life === 'alive' || (claim.life === 'dead' && life === 'unknown')) life = claim.life;
+    const openedAt = claim.turn?.openedAt;
+    if (openedAt !== undefined && (turnOpenedAt === undefined || openedAt > turnOpenedAt))
+      turnOpenedAt = openedAt;
+    if (claim.backgroundWork !== undefined) backgroundWork = Math.max(backgroundWork, claim.backgroundWork);
+    if (!spoken(claim)) continue;
+    if (claim.confidence === 'inferred') recorded = newer(recorded, claim);
+    else if (claim.confidence === 'reported') reported = newer(reported, claim);
+    else if (claim.life !== 'dead') exact = moreUrgent(exact, claim);
+  }
+  return { claims, life, exact, recorded, reported, turnOpenedAt, backgroundWork, previous, now };
+}
+
+/** The newer of two claims; between equals the feed's name decides, so that the order of arrival never does. */
+function newer(a: Spoken | undefined, b: Spoken): Spoken {
+  if (!a) return b;
+  const later = b.at - a.at || (a.feed < b.feed ? -1 : 1);
+  return later > 0 ? b : a;
+}
+
+/** Of several live owners the most urgent speaks; between equals the newest. */
+function moreUrgent(a: Spoken | undefined, b: Spoken): Spoken {
+  if (!a) return b;
+  return (urgency(b.says) - urgency(a.says) || b.at - a.at) > 0 ? b : a;
 }
 
 interface Verdict {
@@ -72,13 +107,6 @@ interface Verdict {
   readonly why: string;
   /** A second claim that sharpened the decision. */
   readonly refinedBy?: Claim;
-}
-
-/** Any living owner means alive; death must be proven and nobody else may live. */
-function judgeLife(claims: readonly Claim[]): Fused['life'] {
-  if (claims.some((c) => c.life === 'alive')) return 'alive';
-  if (claims.some((c) => c.life === 'dead')) return 'dead';
-  return 'unknown';
 }
 
 /**
@@ -97,23 +125,6 @@ function leftJustNow(context: Context): boolean {
 function reportsFollow({ reported, turnOpenedAt }: Context): boolean {
   const openedAt = reported?.turn?.openedAt;
   return openedAt !== undefined && openedAt + RAISE_WINDOW_MS >= (turnOpenedAt ?? 0);
-}
-
-/** Of several live owners the most urgent speaks; between equals the newest. */
-function pickExact(claims: readonly Claim[]): Spoken | undefined {
-  const candidates = claims.filter(
-    (c): c is Spoken => c.confidence === 'exact' && spoken(c) && c.life !== 'dead',
-  );
-  return candidates.sort((a, b) => urgency(b.says) - urgency(a.says) || b.at - a.at)[0];
-}
-
-function newest<T extends Claim>(claims: readonly T[]): T | undefined {
-  return [...claims].sort((a, b) => b.at - a.at || (a.feed < b.feed ? -1 : 1))[0];
-}
-
-function latest(times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((t): t is number => t !== undefined);
-  return known.length > 0 ? Math.max(...known) : undefined;
 }
 
 /**
