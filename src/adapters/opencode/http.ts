@@ -83,6 +83,7 @@ function tooLate(get: HttpGet): HttpFailure {
 }
 
 function open(get: HttpGet, type: 'application/json' | 'text/event-stream'): Promise<Opened | HttpFailure> {
+  if (get.signal?.aborted) return Promise.resolve({ kind: 'unreachable', reason: 'it was not asked' });
   return new Promise((resolve) => {
     const url = new URL(get.url);
     const send = url.protocol === 'https:' ? requestHttps : requestHttp;

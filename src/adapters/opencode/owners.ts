@@ -107,7 +107,8 @@ export async function findServers(database: string, host: ProcessHost): Promise<
   return table.rows
     .filter((row) => mayBeThisUsers(row.pid, host.procRoot))
     .map((row) => describe(row, holds(openFiles(row.pid, host), storeFiles(database)), host))
-    .filter((found) => found.urls.length > 0);
+    .filter((found) => found.urls.length > 0)
+    .sort((a, b) => a.pid - b.pid);
 }
 
 /** Our own commands and daemon open the database for moments, to read it. */

@@ -15,7 +15,7 @@ export interface RunOutput {
  * lies: it is 0 also when a permission was refused by the program itself, so that the turn was cut short (M6).
  */
 export function readRunOutput(lines: readonly unknown[], exitCode: number): RunOutput {
-  const rows = lines.flatMap((line) => objectOf(line) ?? []);
+  const rows = lines.map(objectOf).filter((row) => row !== undefined);
   const sessionId = rows.map((row) => textOf(row['sessionID'])).find((id) => id !== undefined);
   const about = sessionId ? { sessionId } : {};
   const error = rows
