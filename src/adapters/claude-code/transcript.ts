@@ -5,7 +5,7 @@ import { isTitleKind, kindOf, rowOf } from './lines.ts';
 import { isFirstPrompt, readOrigin } from './origin.ts';
 import type { Envelope, Row } from './rows.ts';
 import type { TranscriptSummary } from './summary.ts';
-import { addTitle } from './titles.ts';
+import { addTitle, type Titles } from './titles.ts';
 import { applyRow, bearsState, NO_TURN } from './turn.ts';
 
 /** The most that is read for the first prompt: large rows stand behind it, not before it. */
@@ -76,8 +76,7 @@ export function summaryOf(
   const cwd = origin.first.cwd ?? newest?.cwd;
   return {
     turn: ending.filter((row) => row.kind !== 'title').reduce(applyRow, NO_TURN),
-    // Where the first prompt lies beyond the head, one of the last ones is better than none.
-    titles: ending.reduce(addTitle, origin.titles),
+    titles: ending.filter((row) => row.kind === 'title').reduce(addTitle, firstTitles(origin.titles, tail)),
     copied: origin.copied,
     skipped: 0,
     ...(cwd ? { cwd } : {}),
@@ -90,9 +89,20 @@ export function summaryOf(
   };
 }
 
+/** Where the first prompt lies beyond the head, the first one of the tail is better than none. */
+function firstTitles(titles: Titles, tail: readonly Line[]): Titles {
+  const prompt = titles.prompt ? undefined : tail.find(isFirstPrompt);
+  return prompt ? addTitle(titles, rowOf(prompt)) : titles;
+}
+
 function newestEnvelope(rows: readonly Row[]): Envelope | undefined {
   const newest = rows.findLast((row) => row.kind !== 'title' && row.version !== undefined);
   return newest?.kind === 'title' ? undefined : newest;
+}
+
+/** A finished reply that names its model tells everything by itself: nothing before it is open. */
+function isWholeAnswer(row: Row): boolean {
+  return row.kind === 'assistant' && row.model !== undefined && row.stop === 'end_turn';
 }
 
 /**
@@ -113,7 +123,7 @@ function readEnding(lines: readonly Line[]): readonly Row[] {
     conversation += 1;
     replySeen ||= row.kind === 'assistant' && row.model !== undefined;
     const beforeReply = replySeen && row.kind !== 'assistant' && row.kind !== 'turn-duration';
-    if (beforeReply) conversation = TAIL_ROWS;
+    if (beforeReply || isWholeAnswer(row)) conversation = TAIL_ROWS;
   }
   return rows.toReversed();
 }
