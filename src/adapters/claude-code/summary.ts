@@ -1,9 +1,8 @@
-import type { TurnFacts } from '../../runtime/session/evidence.ts';
 import type { Doing, Outcome, SessionState, WaitSubject } from '../../runtime/session/state.ts';
 import { restedWith, UNKNOWN, waitingOn } from '../../runtime/session/state.ts';
 import type { Titles } from './titles.ts';
 import type { Turn } from './turn.ts';
-import { numberOf, objectOf, textOf } from './values.ts';
+import { listOf, objectOf } from './values.ts';
 
 /** What one transcript file says, as it was read. */
 export interface TranscriptSummary {
@@ -63,42 +62,51 @@ function encodeState(state: SessionState): readonly (string | boolean | undefine
   }
 }
 
-/** Reads what {@link encodeSummary} wrote; `undefined` if it isn't that, and the file is then read again. */
+/**
+ * Reads what {@link encodeSummary} wrote; `undefined` if it isn't that, and the file is then read again. What was
+ * checked is used as it was parsed: two thousand entries are read for every list.
+ */
 export function decodeSummary(text: string): TranscriptSummary | undefined {
   const value = objectOf(parse(text));
   const turn = objectOf(value?.['turn']);
+  const titles = objectOf(value?.['titles']);
+  const times = objectOf(turn?.['turn']);
   const state = decodeState(turn?.['state']);
-  if (!value || !turn || !state) return undefined;
-  const titles = objectOf(value['titles']) ?? {};
-  return {
-    turn: {
-      state,
-      turn: decodeTimes(objectOf(turn['turn']) ?? {}),
-      pending: [],
-      provisional: turn['provisional'] === true,
-      pendingAgents: numberOf(turn['pendingAgents']) ?? 0,
-      last: textOf(turn['last']) ?? '',
-      ...pick('at', numberOf(turn['at'])),
-      ...pick('answeredAt', numberOf(turn['answeredAt'])),
-      ...pick('failure', decodeFailure(objectOf(turn['failure']))),
-      ...pick('model', textOf(turn['model'])),
-      ...pick('usedTokens', numberOf(turn['usedTokens'])),
-    },
-    titles: {
-      ...pick('custom', textOf(titles['custom'])),
-      ...pick('program', textOf(titles['program'])),
-      ...pick('prompt', textOf(titles['prompt'])),
-    },
-    copied: value['copied'] === true,
-    skipped: numberOf(value['skipped']) ?? 0,
-    ...pick('cwd', textOf(value['cwd'])),
-    ...pick('startedAt', numberOf(value['startedAt'])),
-    ...pick('version', textOf(value['version'])),
-    ...pick('gitBranch', textOf(value['gitBranch'])),
-    ...pick('entrypoint', textOf(value['entrypoint'])),
-    ...pick('firstUuid', textOf(value['firstUuid'])),
-    ...pick('forkedFromId', textOf(value['forkedFromId'])),
-  };
+  if (!value || !turn || !titles || !times || !state) return undefined;
+  const sound =
+    allAre('string', value, TEXTS) &&
+    allAre('number', value, ['startedAt', 'skipped']) &&
+    allAre('string', titles, ['custom', 'program', 'prompt']) &&
+    allAre('number', times, ['openedAt', 'endedAt']) &&
+    allAre('number', turn, ['at', 'answeredAt', 'usedTokens', 'pendingAgents']) &&
+    allAre('string', turn, ['model', 'last']) &&
+    isFailure(turn['failure']) &&
+    (times['end'] === undefined || OUTCOMES.has(times['end']));
+  if (!sound) return undefined;
+  const checked = {
+    ...turn,
+    state,
+    pending: [],
+    provisional: turn['provisional'] === true,
+  } as unknown as Turn;
+  return { ...value, turn: checked, copied: value['copied'] === true } as unknown as TranscriptSummary;
+}
+
+const TEXTS = ['cwd', 'version', 'gitBranch', 'entrypoint', 'firstUuid', 'forkedFromId'];
+
+/** Whether each of the keys has a value of this type, or none. */
+function allAre(
+  type: 'string' | 'number',
+  value: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+): boolean {
+  return keys.every((key) => value[key] === undefined || typeof value[key] === type);
+}
+
+function isFailure(value: unknown): boolean {
+  if (value === undefined) return true;
+  const failure = objectOf(value);
+  return typeof failure?.['code'] === 'string' && allAre('number', failure, ['status']);
 }
 
 function parse(text: string): unknown {
@@ -115,37 +123,13 @@ const SUBJECTS: ReadonlySet<unknown> = new Set<WaitSubject>(['plan', 'question',
 const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['completed', 'failed', 'stopped', 'limited']);
 
 function decodeState(value: unknown): SessionState | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const [kind, what, name, retrying]: unknown[] = value;
-  const tool = textOf(name) ? { name: String(name) } : undefined;
+  const [kind, what, name, retrying]: readonly unknown[] = listOf(value);
+  const tool = typeof name === 'string' ? { tool: { name } } : {};
   if (kind === 'unknown') return UNKNOWN;
   if (kind === 'working' && DOINGS.has(what)) {
-    return {
-      kind: 'working',
-      doing: what as Doing,
-      ...pick('tool', tool),
-      ...(retrying === true ? { retrying: true } : {}),
-    };
+    const again = retrying === true ? { retrying } : {};
+    return { kind: 'working', doing: what as Doing, ...tool, ...again };
   }
-  if (kind === 'waiting' && SUBJECTS.has(what)) return waitingOn(what as WaitSubject, tool);
+  if (kind === 'waiting' && SUBJECTS.has(what)) return { ...waitingOn(what as WaitSubject), ...tool };
   return kind === 'rested' && OUTCOMES.has(what) ? restedWith(what as Outcome) : undefined;
-}
-
-function decodeTimes(times: Readonly<Record<string, unknown>>): TurnFacts {
-  const end = OUTCOMES.has(times['end']) ? (times['end'] as Outcome) : undefined;
-  return {
-    ...pick('openedAt', numberOf(times['openedAt'])),
-    ...pick('endedAt', numberOf(times['endedAt'])),
-    ...pick('end', end),
-  };
-}
-
-function decodeFailure(value: Readonly<Record<string, unknown>> | undefined): Turn['failure'] {
-  const code = textOf(value?.['code']);
-  return code ? { code, ...pick('status', numberOf(value?.['status'])) } : undefined;
-}
-
-/** An object with one key, or without it where there is no value. */
-function pick<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
 }
