@@ -4,15 +4,14 @@ import type { FileReader } from '../../runtime/files/head-tail.ts';
 import type { LineCounts } from '../../runtime/files/jsonl.ts';
 import type { IndexEntry, SessionIndex } from '../../runtime/store/session-index.ts';
 import { readCompressed } from './compressed.ts';
-import { type Rollout, readRollout } from './rollout.ts';
-import { ROLLOUT_SCOPE, restoreRollout, storeRollout } from './stored.ts';
+import { type Rollout, readRollout, type Wanted } from './rollout.ts';
+import { ROLLOUT_SCOPE, restoreRollout, type StoredRollout, storeRollout } from './stored.ts';
 import { sameStamp } from './titles.ts';
 import { type FoundRollout, reasonText } from './walk.ts';
 
 /** How a rollout is wanted. */
 export interface RolloutRequest {
-  /** Its first prompt is not known from elsewhere. */
-  readonly wantPrompt: boolean;
+  readonly want: Wanted;
   /** What the index leaves out (commands, error texts) matters: always, while the turn may be going on, or not. */
   readonly details: 'always' | 'while-live' | 'no';
   /** Epoch milliseconds. */
@@ -53,7 +52,7 @@ export function createRolloutStore(
       const before = skippedSoFar(reader.counts);
       const read = file.compressed
         ? readCompressed(files, file.path, file.stat, reader.counts)
-        : readRollout(reader, file.path, file.stat, request.wantPrompt);
+        : readRollout(reader, file.path, file.stat, request.want);
       const skipped = skippedSoFar(reader.counts) - before;
       if (read.kind === 'read') {
         index?.stage(ROLLOUT_SCOPE, file.path, {
@@ -83,16 +82,20 @@ export function createRolloutStore(
   };
 }
 
+/** In a process that scans again and again the same entries are not parsed again. */
+const restored = new WeakMap<IndexEntry, StoredRollout>();
+
 function fromIndex(
   entry: IndexEntry | undefined,
   file: FoundRollout,
   request: RolloutRequest,
 ): ReadRollout | undefined {
   if (!entry || !sameStamp(entry.stamp, stampOf(file.stat))) return undefined;
-  const stored = restoreRollout(entry.value);
+  const stored = restored.get(entry) ?? restoreRollout(entry.value);
   if (!stored) return undefined;
+  restored.set(entry, stored);
   const { rollout, partial, skipped } = stored;
-  if (request.wantPrompt && !rollout.promptSearched) return undefined;
+  if (request.want.prompt && !rollout.promptSearched) return undefined;
   const mayLive = rollout.turn.phase === 'open' && request.now - (rollout.turn.lastAt ?? 0) < FRESH_MS;
   const missed = request.details === 'always' || (request.details === 'while-live' && mayLive);
   return partial && missed ? undefined : { rollout, skipped };

@@ -124,7 +124,7 @@ class Look {
     const only = this.#options.only;
     const wanted = only !== undefined && thread.id.startsWith(only.toLowerCase());
     const request = {
-      wantPrompt: !table.prompts.has(thread.id),
+      want: { prompt: !table.prompts.has(thread.id), context: !table.contexts.has(thread.id) },
       // Where the owner may live, the command of its open call is worth reading the file again.
       details: wanted ? 'always' : lock.kind === 'held' || lock.kind === 'unknown' ? 'while-live' : 'no',
       now,
@@ -267,7 +267,7 @@ function toSighting(thread: ReadThread, titles: Titles, table: ThreadTable, now:
   const life = lockClaim(lock, user, now, activityOf(history.turn, context));
   return {
     session: { runtimeId: RUNTIME_ID, instanceId: INSTANCE_ID, sessionId: thread.id },
-    facts: factsOf(thread, titles.of(thread.id), table.parents.get(thread.id), context),
+    facts: factsOf(thread, titles.of(thread.id), table, context),
     claims: [recordsClaim(history.turn, context), ...(life ? [life] : [])],
   };
 }
@@ -275,19 +275,23 @@ function toSighting(thread: ReadThread, titles: Titles, table: ThreadTable, now:
 function factsOf(
   thread: ReadThread,
   title: string | undefined,
-  knownParent: string | undefined,
+  table: ThreadTable,
   context: RecordContext,
 ): SessionFacts {
   const { history, files, lock } = thread;
   const { meta } = history;
   const tail = files.at(-1);
-  const lineage = lineageOf(meta, files.length, knownParent);
+  const lineage = lineageOf(meta, files.length, table.parents.get(thread.id));
+  // Of a long last turn the records are too far back; the database has the last ones too.
+  const known = table.contexts.get(thread.id);
+  const model = history.context?.model ?? known?.model ?? history.firstContext?.model;
+  const workDir = history.context?.cwd ?? known?.cwd ?? history.firstContext?.cwd ?? meta?.cwd;
   const startedAt = meta?.startedAt ?? uuidTime(thread.id);
   return {
     source: 'transcript',
     ...(title ? { title } : {}),
-    ...(history.cwd ? { workDir: history.cwd } : {}),
-    ...(history.model ? { model: history.model } : {}),
+    ...(workDir ? { workDir } : {}),
+    ...(model ? { model } : {}),
     ...(startedAt === undefined ? {} : { startedAt }),
     lastActivityAt: activityOf(history.turn, context),
     ...(lineage ? { lineage } : {}),

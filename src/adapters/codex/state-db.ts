@@ -3,9 +3,10 @@ import { type FileSystemPort, tryNames } from '../../runtime/files/file-system.t
 import { cleanTitle } from '../../runtime/session/text.ts';
 import { databaseStamp, type ReadonlyDatabase, readSqlite } from '../../runtime/store/readonly-sqlite.ts';
 import type { SessionIndex } from '../../runtime/store/session-index.ts';
-import { type Fields, objectOf, parseFields, textOf } from './fields.ts';
+import { asFields, type Fields, objectOf, parseFields, textOf } from './fields.ts';
 import { type CodexHome, joinPath } from './homes.ts';
 import { isInjected } from './records.ts';
+import type { TurnContext } from './rollout.ts';
 import { sameStamp } from './titles.ts';
 
 /** What the state database adds to the rollouts. It is never required. */
@@ -16,9 +17,16 @@ export interface ThreadTable {
   readonly prompts: ReadonlyMap<string, string>;
   /** Parent thread by sub-agent thread. */
   readonly parents: ReadonlyMap<string, string>;
+  /** Last model and folder. */
+  readonly contexts: ReadonlyMap<string, TurnContext>;
 }
 
-export const NO_TABLE: ThreadTable = { names: new Map(), prompts: new Map(), parents: new Map() };
+export const NO_TABLE: ThreadTable = {
+  names: new Map(),
+  prompts: new Map(),
+  parents: new Map(),
+  contexts: new Map(),
+};
 
 /** The schema of the stored values. */
 export const STATE_SCOPE = 'codex-state/1';
@@ -72,7 +80,8 @@ function newestDatabase(
 function queryThreads(database: ReadonlyDatabase): ThreadTable {
   const columns = database.columns('threads');
   if (!columns.has('id')) return NO_TABLE;
-  const wanted = ['name', 'first_user_message', 'preview', 'title'].filter((column) => columns.has(column));
+  const known = ['name', 'first_user_message', 'preview', 'title', 'model', 'cwd'];
+  const wanted = known.filter((column) => columns.has(column));
   const selected = wanted.map((column) => `substr(${column}, 1, ${PROMPT_CHARS}) AS ${column}`);
   const order = columns.has('updated_at') ? 'ORDER BY updated_at DESC' : '';
   const rows = database.rows(
@@ -82,7 +91,15 @@ function queryThreads(database: ReadonlyDatabase): ThreadTable {
     names: new Map(rows.flatMap((row) => pair(row, cleanTitle(textOf(row, 'name') ?? '')))),
     prompts: new Map(rows.flatMap((row) => pair(row, promptOf(row)))),
     parents: queryParents(database),
+    contexts: new Map(rows.flatMap((row) => context(textOf(row, 'id'), row))),
   };
+}
+
+function context(id: string | undefined, row: Fields): [string, TurnContext][] {
+  const model = textOf(row, 'model');
+  const cwd = textOf(row, 'cwd');
+  if (!id || (!model && !cwd)) return [];
+  return [[id.toLowerCase(), { ...(model ? { model } : {}), ...(cwd ? { cwd } : {}) }]];
 }
 
 function pair(row: Fields, value: string | undefined): [string, string][] {
@@ -117,6 +134,7 @@ function tableToText(table: ThreadTable): string {
     names: Object.fromEntries(table.names),
     prompts: Object.fromEntries(table.prompts),
     parents: Object.fromEntries(table.parents),
+    contexts: Object.fromEntries(table.contexts),
   });
 }
 
@@ -128,5 +146,13 @@ function tableFromText(text: string): ThreadTable {
         (entry): entry is [string, string] => typeof entry[1] === 'string',
       ),
     );
-  return { names: mapOf('names'), prompts: mapOf('prompts'), parents: mapOf('parents') };
+  const contexts = Object.entries(objectOf(fields, 'contexts') ?? {}).flatMap(([id, row]) =>
+    context(id, asFields(row) ?? {}),
+  );
+  return {
+    names: mapOf('names'),
+    prompts: mapOf('prompts'),
+    parents: mapOf('parents'),
+    contexts: new Map(contexts),
+  };
 }

@@ -4,7 +4,7 @@ import type { ContextUsage } from '../../runtime/session/session.ts';
 import type { SessionState } from '../../runtime/session/state.ts';
 import { clip, oneLine } from '../../runtime/session/text.ts';
 import type { SessionMeta } from './meta.ts';
-import type { Rollout } from './rollout.ts';
+import type { Rollout, TurnContext } from './rollout.ts';
 import { NO_TURN, type Turn, turnState } from './turn.ts';
 
 /** One thread, put together from its files in the order of its history. */
@@ -12,8 +12,10 @@ export interface ThreadHistory {
   readonly meta?: SessionMeta;
   readonly turn: Turn;
   readonly prompt?: string;
-  readonly model?: string;
-  readonly cwd?: string;
+  /** Of the newest turn whose model and folder were read. */
+  readonly context?: TurnContext;
+  /** Of the first turn. */
+  readonly firstContext?: TurnContext;
   readonly usage?: ContextUsage;
   readonly bare: boolean;
 }
@@ -30,16 +32,16 @@ export function joinSegments(rollouts: readonly Rollout[]): ThreadHistory {
   const lastAt = Math.max(...rollouts.map((one) => one.turn.lastAt ?? 0));
   const meta = first('meta', rollouts);
   const prompt = first('prompt', rollouts);
-  const model = first('model', newestFirst);
-  const cwd = first('cwd', newestFirst);
+  const context = first('context', newestFirst);
+  const firstContext = first('firstContext', rollouts);
   const usage = first('usage', newestFirst);
   const bare = rollouts.at(0)?.bare ?? false;
   return {
     ...(meta ? { meta } : {}),
     turn: bare ? undated(turn) : lastAt > 0 ? { ...turn, lastAt } : turn,
     ...(prompt ? { prompt } : {}),
-    ...(model ? { model } : {}),
-    ...(cwd ? { cwd } : {}),
+    ...(context ? { context } : {}),
+    ...(firstContext ? { firstContext } : {}),
     ...(usage ? { usage } : {}),
     bare,
   };

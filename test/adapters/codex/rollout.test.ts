@@ -11,7 +11,10 @@ import { finished, ID, inHome, Lines, stateOf, T0 } from './home.ts';
 import { linesOf, loadRecording, scenarios } from './recording.ts';
 
 function read(path: string, wantPrompt = true) {
-  const result = readRollout(createFileReader(systemFiles), path, systemFiles.stat(path), wantPrompt);
+  const result = readRollout(createFileReader(systemFiles), path, systemFiles.stat(path), {
+    prompt: wantPrompt,
+    context: wantPrompt,
+  });
   if (result.kind !== 'read') throw new Error(result.kind);
   return result.value;
 }
@@ -77,7 +80,7 @@ describe('both ends of a file give what all of it gives', () => {
       const path = home.rollout(`${lines.text}${Array(6).fill(big).join('\n')}\n`);
       const rollout = read(path, false);
       expect(rollout.turn).toMatchObject({ phase: 'open', id: 'turn-1', openedAt: T0 + 10 });
-      expect(rollout).toMatchObject({ model: 'm', cwd: '/w' });
+      expect(rollout.context ?? rollout.firstContext).toEqual({ model: 'm', cwd: '/w' });
     }));
 });
 
@@ -86,9 +89,9 @@ describe('X17 the last model and folder', () => {
     inHome(async (home) => {
       const lines = finished('Go').started().context('gpt-6-sol', '/srv/b');
       const settings = { thread_settings: { model: 'gpt-6.1', cwd: '/srv/c' } };
-      expect(read(home.rollout(lines))).toMatchObject({ model: 'gpt-6-sol', cwd: '/srv/b' });
+      expect(read(home.rollout(lines)).context).toEqual({ model: 'gpt-6-sol', cwd: '/srv/b' });
       const later = lines.event('thread_settings_applied', settings);
-      expect(read(home.rollout(later))).toMatchObject({ model: 'gpt-6.1', cwd: '/srv/c' });
+      expect(read(home.rollout(later)).context).toEqual({ model: 'gpt-6.1', cwd: '/srv/c' });
     }));
 
   test('context usage is the last request’s, where a window is stated', () =>
