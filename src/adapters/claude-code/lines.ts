@@ -4,6 +4,9 @@ import { type Row, readRow } from './rows.ts';
 /** Bytes that tell a row's kind: before an attachment stand only two short keys. */
 const KIND_BYTES = 160;
 
+/** Notes of the program that say nothing about a state and stand at the end of most files. */
+const QUIET_NOTE = /"subtype": ?"(stop_hook_summary|local_command|informational|compact_boundary)"/;
+
 /**
  * What kind of row a line is, from its first bytes: the `type` of a metadata row, `attachment`, or
  * `conversation` for all that has to be parsed. Attachments and request copies of 100 KB and more stand
@@ -11,7 +14,10 @@ const KIND_BYTES = 160;
  */
 export function kindOf(line: Line): string {
   const start = line.prefix(KIND_BYTES);
-  if (!start.startsWith('{"type"')) return start.includes('"attachment":') ? 'attachment' : 'conversation';
+  if (!start.startsWith('{"type"')) {
+    if (start.includes('"attachment":')) return 'attachment';
+    return QUIET_NOTE.test(start) ? 'system' : 'conversation';
+  }
   const from = start.indexOf('"', 7) + 1;
   const type = start.slice(from, start.indexOf('"', from));
   return type === 'user' || type === 'assistant' || type === 'system' ? 'conversation' : type;

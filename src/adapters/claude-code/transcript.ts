@@ -8,6 +8,8 @@ import type { TranscriptSummary } from './summary.ts';
 import { addTitle, type Titles } from './titles.ts';
 import { applyRow, bearsState, NO_TURN } from './turn.ts';
 
+/** In most files the first prompt stands within this. */
+const HEAD_STEP = 4 * 1024;
 /** The most that is read for the first prompt: large rows stand behind it, not before it. */
 const HEAD_LIMIT = 256 * 1024;
 /** The most that is read at the end: past one tool result of megabytes, which is skipped, to the row before it. */
@@ -49,7 +51,7 @@ function summarise(file: OpenFile, sessionId: string): TranscriptSummary {
   });
   const head = tail.whole
     ? tail
-    : file.head({ cap: HEAD_LIMIT, enough: (lines) => lines.some(isFirstPrompt) });
+    : file.head({ firstStep: HEAD_STEP, cap: HEAD_LIMIT, enough: (lines) => lines.some(isFirstPrompt) });
   return summaryOf(head.lines, tail.lines, sessionId);
 }
 
