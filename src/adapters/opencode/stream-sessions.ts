@@ -9,7 +9,7 @@ import type { ServerView } from './server-view.ts';
 import type { Server } from './servers.ts';
 import { LOCAL_INSTANCE, RUNTIME_ID } from './sightings.ts';
 import type { StreamTimers } from './stream.ts';
-import { textOf } from './values.ts';
+import { objectOf, textOf } from './values.ts';
 
 /** A time of activity is told again after this long, milliseconds: deltas come by the hundred. */
 const ACTIVITY_MS = 1_000;
@@ -44,6 +44,16 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
   const sessions = new Map<string, LiveSession>();
   const told = new Map<string, number>();
   const cancels = new Set<() => void>();
+  // What ended while the server was still being asked: its answer may be the older word.
+  const over = { seeded: false, requests: new Set<string>(), sessions: new Set<string>() };
+
+  const noteEnd = ({ type, properties }: BusEvent, id: string | undefined): void => {
+    if (over.seeded) return;
+    const request = /\.(?:replied|rejected)$/.test(type) ? textOf(properties['requestID']) : undefined;
+    if (request) over.requests.add(request);
+    const rests = type === 'session.idle' || objectOf(properties['status'])?.['type'] === 'idle';
+    if (rests && id) over.sessions.add(id);
+  };
 
   const sightingOf = (session: LiveSession): Sighting => {
     const claim = liveClaim(session, FEED.stream, url);
@@ -93,12 +103,15 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
         return;
       }
       const id = sessionOf(event);
+      noteEnd(event, id);
       const next = id === undefined ? undefined : applyEvent(sessions.get(id), event, now());
       if (next) put(next);
     },
     seed({ statuses, requests }) {
+      over.seeded = true;
       for (const [id, status] of statuses) {
-        const own = requests.filter(({ sessionId }) => sessionId === id);
+        if (over.sessions.has(id)) continue;
+        const own = requests.filter((one) => one.sessionId === id && !over.requests.has(one.id));
         put(seedSession(sessions.get(id), id, status.type, own, now()));
       }
     },

@@ -10,9 +10,9 @@ import { ask, homeOf, readStoreOf, viewOf } from './scan.ts';
 import type { Server } from './servers.ts';
 import type { StreamTimers } from './stream.ts';
 
-/** How often servers are looked for, milliseconds. */
+/** How often servers are looked for in the long run, milliseconds. */
 export const DISCOVER_MS = 5_000;
-/** First and longest pause before a lost server is looked for again, milliseconds; it doubles in between. */
+/** The first pause before servers are looked for again, after the start and after a loss, milliseconds; it doubles. */
 const RETRY_FIRST_MS = 250;
 /** Scans that writes ask for are at least this far apart, milliseconds; the first is at once. */
 const RESCAN_MS = 200;
@@ -87,8 +87,7 @@ function searchServers(options: SearchOptions): { closed(): Promise<void> } {
     if (signal.aborted) return;
     context.log.debug(`events of ${server.endpoint.url}: ${reason}`);
     // One that stood for long is most likely restarted; one that breaks at once would be hammered.
-    state.pause =
-      context.now() - started > DISCOVER_MS ? RETRY_FIRST_MS : Math.min(state.pause * 2, DISCOVER_MS);
+    if (context.now() - started > DISCOVER_MS) state.pause = RETRY_FIRST_MS;
     lookAfter(state.pause);
   };
 
@@ -109,11 +108,12 @@ function searchServers(options: SearchOptions): { closed(): Promise<void> } {
     state.cancel();
     if (signal.aborted) return;
     state.cancel = timers.after(ms, () => {
-      state.looking = look().finally(() => lookAfter(DISCOVER_MS));
+      state.pause = Math.min(state.pause * 2, DISCOVER_MS);
+      state.looking = look().finally(() => lookAfter(state.pause));
     });
   };
 
-  state.looking = look().finally(() => lookAfter(DISCOVER_MS));
+  state.looking = look().finally(() => lookAfter(state.pause));
   return {
     async closed() {
       state.cancel();
