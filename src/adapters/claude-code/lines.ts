@@ -7,12 +7,33 @@ const KIND_BYTES = 160;
 /** Notes of the program that say nothing about a state and stand at the end of most files. */
 const QUIET_NOTE = /"subtype": ?"(stop_hook_summary|local_command|informational|compact_boundary)"/;
 
+/** What is known of a line; looked up more than once by those who read a file's two ends. */
+interface Look {
+  readonly kind: string;
+  row: Row | undefined;
+}
+
+const looks = new WeakMap<Line, Look>();
+const NOTHING: Row = { kind: 'other' };
+
+function lookAt(line: Line): Look {
+  const before = looks.get(line);
+  if (before) return before;
+  const look = { kind: readKind(line), row: undefined };
+  looks.set(line, look);
+  return look;
+}
+
 /**
  * What kind of row a line is, from its first bytes: the `type` of a metadata row, `attachment`, or
  * `conversation` for all that has to be parsed. Attachments and request copies of 100 KB and more stand
  * between the conversation rows of 2.1.332, and parsing them would cost most of a list.
  */
 export function kindOf(line: Line): string {
+  return lookAt(line).kind;
+}
+
+function readKind(line: Line): string {
   const start = line.prefix(KIND_BYTES);
   if (!start.startsWith('{"type"')) {
     if (start.includes('"attachment":')) return 'attachment';
@@ -23,17 +44,13 @@ export function kindOf(line: Line): string {
   return type === 'user' || type === 'assistant' || type === 'system' ? 'conversation' : type;
 }
 
-const known = new WeakMap<Line, Row>();
-const NOTHING: Row = { kind: 'other' };
-
 /** The row of a line; metadata is not parsed. What is malformed changes nothing, and the reader counts it. */
 export function rowOf(line: Line): Row {
-  const before = known.get(line);
-  if (before) return before;
-  const kind = kindOf(line);
-  const wanted = kind === 'conversation' || isTitleKind(kind);
+  const look = lookAt(line);
+  if (look.row) return look.row;
+  const wanted = look.kind === 'conversation' || isTitleKind(look.kind);
   const row = (wanted ? readRow(line.record) : undefined) ?? NOTHING;
-  known.set(line, row);
+  look.row = row;
   return row;
 }
 
