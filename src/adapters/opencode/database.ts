@@ -35,8 +35,8 @@ export interface StoredSessions {
 /** Characters of a column that are taken out of the database: enough for any part's kind, tool and state. */
 const HEAD = 8_192;
 const TITLE_HEAD = 4_096;
-/** Newest messages of a session that are looked at; a turn's newest user message is fetched by its id if it is older. */
-const MESSAGES = 6;
+/** Newest messages of a session that are looked at; the prompt of a longer turn is fetched by its id. */
+const MESSAGES = 2;
 
 /**
  * Reads the sessions of an `opencode.db` (1.18.33's schema, and older ones as far as columns are there) with each
@@ -105,6 +105,12 @@ function readRow(row: Readonly<Record<string, unknown>>): SessionInfo | undefine
   });
 }
 
+/** A message that has ended well, or in an error, says so itself; any other is judged by what it is made of. */
+function needsParts({ role, completedAt, finish, error }: MessageRow): boolean {
+  if (role === 'user' || error) return false;
+  return completedAt === undefined || finish === undefined || finish === 'tool-calls';
+}
+
 function ownTitle(title: string | undefined): string | undefined {
   return title === undefined || isDefaultTitle(title) ? undefined : cleanTitle(title);
 }
@@ -116,7 +122,7 @@ function readStored(database: ReadonlyDatabase, info: SessionInfo, hasV2: boolea
     if (v2) return v2;
   }
   const [newest] = messages.rows;
-  const parts = newest ? readParts(database, newest.id) : { rows: [], skipped: 0 };
+  const parts = newest && needsParts(newest) ? readParts(database, newest.id) : { rows: [], skipped: 0 };
   const turn = newestTurn(messages.rows, parts.rows);
   const answer = messages.rows.find((message) => message.usedTokens !== undefined);
   const skipped = messages.skipped + parts.skipped;
@@ -132,15 +138,13 @@ function readStored(database: ReadonlyDatabase, info: SessionInfo, hasV2: boolea
   });
 }
 
-/** Named fields only: a user message carries whole diffs in `summary`, an invalid one gives nulls. */
-const MESSAGE_FIELDS = `id, time_created, time_updated, CASE WHEN json_valid(data) THEN json_object(
-  'role', json_extract(data, '$.role'), 'parentID', json_extract(data, '$.parentID'),
-  'time', json_object('completed', json_extract(data, '$.time.completed')),
-  'finish', json_extract(data, '$.finish'), 'providerID', json_extract(data, '$.providerID'),
-  'modelID', json_extract(data, '$.modelID'), 'model', json_extract(data, '$.model'),
-  'tokens', json_extract(data, '$.tokens'),
-  'error', CASE WHEN json_type(data, '$.error') = 'object' THEN json_object('name', json_extract(data, '$.error.name'),
-    'data', json_object('message', substr(json_extract(data, '$.error.data.message'), 1, 4096))) END) END AS data`;
+/**
+ * Named fields only, in one call and so one parse: a user message carries whole diffs in its summary. Invalid JSON
+ * gives null.
+ */
+const MESSAGE_FIELDS = `id, time_created, time_updated, CASE WHEN json_valid(data) THEN json_extract(data,
+  '$.role', '$.parentID', '$.time.completed', '$.finish', '$.error.name', '$.error.data.message',
+  '$.providerID', '$.modelID', '$.model', '$.tokens') END AS fields`;
 
 interface Read<T> {
   readonly rows: readonly T[];
@@ -165,15 +169,17 @@ function readMessages(database: ReadonlyDatabase, sessionId: string): Read<Messa
 
 function toMessage(row: Readonly<Record<string, unknown>>): MessageRow | undefined {
   const id = textOf(row['id']);
-  const data = parseJson(textOf(row['data']) ?? '');
-  if (id === undefined) return undefined;
+  const fields = parseJson(textOf(row['fields']) ?? '');
+  if (id === undefined || !Array.isArray(fields)) return undefined;
+  const [role, parentID, completed, finish, name, message, providerID, modelID, model, tokens] =
+    fields as readonly unknown[];
+  const data = { role, parentID, time: { completed }, finish, error: { name, data: { message } } };
   const createdAt = numberOf(row['time_created']) ?? 0;
-  const message = readMessage(id, createdAt, numberOf(row['time_updated']) ?? createdAt, data);
-  const raw = objectOf(data);
-  if (!message || !raw) return message;
-  const model = modelName(raw['modelID'] === null ? raw['model'] : raw);
-  const usedTokens = tokensOf(raw['tokens']);
-  return { ...message, ...(model ? { model } : {}), ...(usedTokens ? { usedTokens } : {}) };
+  const read = readMessage(id, createdAt, numberOf(row['time_updated']) ?? createdAt, data);
+  if (!read) return undefined;
+  const used = modelName(textOf(modelID) === undefined ? model : { providerID, modelID });
+  const usedTokens = tokensOf(tokens);
+  return { ...read, ...(used ? { model: used } : {}), ...(usedTokens ? { usedTokens } : {}) };
 }
 
 /** What the newest answer says stood in its context; 0 in one that has only begun. */

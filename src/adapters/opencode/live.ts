@@ -103,7 +103,7 @@ function oldestFirst(waits: ReadonlyMap<string, Wait>): readonly Wait[] {
 }
 
 function workState(session: LiveSession): SessionState {
-  if (session.phase === 'retry') return { ...RUNNING, retrying: true } as SessionState;
+  if (session.phase === 'retry') return { kind: 'working', doing: 'running', retrying: true };
   if (session.streaming) return STREAMING;
   const tool = [...session.tools.values()].at(-1);
   return tool ? { kind: 'working', doing: 'tool', tool } : RUNNING;

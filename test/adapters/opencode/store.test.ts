@@ -32,7 +32,7 @@ function read(
 function addSession(
   store: Store,
   id: string,
-  more: { title?: string; parts?: readonly unknown[]; seq?: number; at?: number } = {},
+  more: { title?: string; parts?: readonly unknown[]; seq?: number; at?: number; finish?: string } = {},
 ): void {
   const at = more.at ?? AT;
   store.session({
@@ -56,7 +56,7 @@ function addSession(
       role: 'assistant',
       parentID: `msg_1_${id}`,
       time: { created: at + 2, completed: at + 90 },
-      finish: 'stop',
+      finish: more.finish ?? 'stop',
       modelID: 'm',
       providerID: 'p',
     },
@@ -362,7 +362,10 @@ describe('hostile rows', () => {
   test('invalid JSON in data columns is skipped and counted; the rest stands', () =>
     inFolder((folder) => {
       const store = createStore(folder);
-      addSession(store, 'ses_a', { parts: [{ type: 'text', text: 'fine' }, '{"type":"text","te'] });
+      addSession(store, 'ses_a', {
+        finish: 'tool-calls',
+        parts: [{ type: 'text', text: 'fine' }, '{"type":"text","te'],
+      });
       addSession(store, 'ses_b');
       store.message('ses_b', {
         id: 'msg_9',
@@ -371,7 +374,7 @@ describe('hostile rows', () => {
         data: 'not json',
       });
       const { sessions, problems } = read(folder);
-      expect(sessions.map(({ turn }) => turn?.end?.outcome)).toEqual(['completed', 'completed']);
+      expect(sessions.map(({ turn }) => turn?.end?.outcome)).toEqual(['stopped', 'completed']);
       expect(problems.map(({ skipped }) => skipped)).toEqual([2]);
       store.close();
     }));
