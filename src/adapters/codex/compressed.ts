@@ -7,7 +7,7 @@ import {
 } from '../../runtime/files/file-system.ts';
 import type { ReadResult } from '../../runtime/files/head-tail.ts';
 import { type Line, type LineCounts, splitLines } from '../../runtime/files/jsonl.ts';
-import { type Rollout, rolloutOf } from './rollout.ts';
+import { type RolloutRead, rolloutOf } from './rollout.ts';
 
 /** The largest packed file that is unpacked; rollouts shrink to about a tenth. */
 export const PACKED_CAP = 32 * 1024 * 1024;
@@ -29,9 +29,10 @@ export function readCompressed(
   path: string,
   stat: FileStat,
   counts: LineCounts,
-): ReadResult<Rollout> | NotUnpacked {
+): ReadResult<RolloutRead> | NotUnpacked {
   const unpacked = unpackLines(files, path, stat.size, counts);
-  return 'lines' in unpacked ? { kind: 'read', value: rolloutOf(unpacked.lines), stat } : unpacked;
+  if (!('lines' in unpacked)) return unpacked;
+  return { kind: 'read', value: { rollout: rolloutOf(unpacked.lines), committed: undefined }, stat };
 }
 
 /** All lines of a packed rollout. */

@@ -1,16 +1,19 @@
 import type { Adapter } from '../adapter.ts';
+import type { FollowedRollouts } from './followed.ts';
 import { readHistory } from './history.ts';
 import { type CodexHost, realHost } from './host.ts';
-import { RUNTIME_ID, scanCodex } from './scan.ts';
+import { scanCodex } from './scan.ts';
+import { RUNTIME_ID } from './sightings.ts';
 import { watchCodex } from './watch.ts';
 
 export { type HookReport, mapCodexHook } from './hooks.ts';
 
 /** The Codex adapter over an injected machine. */
 export function createCodex(host: CodexHost): Adapter {
+  const followed: FollowedRollouts = new Map();
   return {
     id: RUNTIME_ID,
-    scan: (context, options = {}) => scanCodex(context, options, host),
+    scan: (context, options = {}) => scanCodex(context, options, host, followed),
     watch: async (context, sink) => watchCodex(context, sink, host),
     history: async (context, session, bounds) => readHistory(context, session, bounds),
   };

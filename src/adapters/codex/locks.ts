@@ -5,6 +5,7 @@ import { readBootClock } from '../../runtime/process/proc-stat.ts';
 import type { Claim } from '../../runtime/session/evidence.ts';
 import { type CodexHome, joinPath } from './homes.ts';
 import type { CodexHost } from './host.ts';
+import { isAtLeast } from './version.ts';
 
 /**
  * A thread's writer lock. Codex holds it (`flock`) from the thread's start to its clean end, then removes the file;
@@ -159,10 +160,12 @@ export interface LockUser {
   readonly historyMode?: string | undefined;
 }
 
+/** The oldest version that was seen to take locks; 0.104 did not. */
+const LOCKS_SINCE = 171;
+
 export function takesLocks(user: LockUser): boolean {
   if (user.modern || user.historyMode === 'paginated') return true;
-  const [major = 0, minor = 0] = (user.cliVersion ?? '').split('.').map(Number);
-  return major > 0 || minor >= 171;
+  return isAtLeast(user.cliVersion, LOCKS_SINCE);
 }
 
 /**

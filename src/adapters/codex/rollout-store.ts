@@ -4,6 +4,7 @@ import type { FileReader } from '../../runtime/files/head-tail.ts';
 import type { LineCounts } from '../../runtime/files/jsonl.ts';
 import type { IndexEntry, SessionIndex } from '../../runtime/store/session-index.ts';
 import { readCompressed } from './compressed.ts';
+import { type FollowedRollouts, rolloutMemory } from './followed.ts';
 import { type Rollout, readRollout, type Wanted } from './rollout.ts';
 import { ROLLOUT_SCOPE, restoreRollout, type StoredRollout, storeRollout } from './stored.ts';
 import { sameStamp } from './titles.ts';
@@ -43,23 +44,32 @@ export function createRolloutStore(
   reader: FileReader,
   files: FileSystemPort,
   index: SessionIndex | undefined,
+  followed: FollowedRollouts,
 ): RolloutStore {
+  const memory = rolloutMemory(followed, files, reader.counts);
   const known = index?.load(ROLLOUT_SCOPE) ?? new Map<string, IndexEntry>();
   return {
     read(file, request) {
       const remembered = fromIndex(known.get(file.path), file, request);
       if (remembered) return remembered;
       const before = skippedSoFar(reader.counts);
+      const advanced = memory.advance(file.path, file.stat);
+      // An open turn moves on at once; it is put into the index when it has ended.
+      if (advanced && advanced.turn.phase === 'open')
+        return { rollout: advanced, skipped: skippedSoFar(reader.counts) - before };
       const read = file.compressed
         ? readCompressed(files, file.path, file.stat, reader.counts)
         : readRollout(reader, file.path, file.stat, request.want);
       const skipped = skippedSoFar(reader.counts) - before;
       if (read.kind === 'read') {
+        const { rollout, committed } = read.value;
         index?.stage(ROLLOUT_SCOPE, file.path, {
           stamp: stampOf(read.stat),
-          value: storeRollout(read.value, skipped),
+          value: storeRollout(rollout, skipped),
         });
-        return { rollout: read.value, skipped };
+        if (committed !== undefined && rollout.turn.phase === 'open')
+          memory.keep(file.path, read.stat, committed, rollout);
+        return { rollout, skipped };
       }
       if (read.kind === 'missing') return { skipped };
       const reason = read.kind === 'not-unpacked' ? read.reason : reasonText(read);

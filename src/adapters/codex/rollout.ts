@@ -8,6 +8,7 @@ import type { SessionMeta } from './meta.ts';
 import { type RolloutRecord, toRecord } from './records.ts';
 import { MAY_BE, mayBe } from './shape.ts';
 import { applyRecord, NO_TURN, type Turn } from './turn.ts';
+import { isAtLeast } from './version.ts';
 
 /** A model and a folder that a turn ran with. */
 export interface TurnContext {
@@ -44,6 +45,12 @@ const EVENTLESS_REACH = 48 * 1024;
 /** A turn that may have failed without saying so is read to its start, but no further back than this. */
 const SILENT_REACH = 192 * 1024;
 
+/** A rollout, and the offset just past its last whole line; absent if no line end was seen. */
+export interface RolloutRead {
+  readonly rollout: Rollout;
+  readonly committed: number | undefined;
+}
+
 /** What is not known from elsewhere, and so worth reading further for. */
 export interface Wanted {
   readonly prompt: boolean;
@@ -60,7 +67,7 @@ export function readRollout(
   path: string,
   known: FileStat,
   want: Wanted,
-): ReadResult<Rollout> {
+): ReadResult<RolloutRead> {
   return reader.read(path, (file) => new RolloutReading().open(file, want), known);
 }
 
@@ -86,27 +93,25 @@ class RolloutReading {
   readonly #records = new Map<Line, RolloutRecord>();
   readonly #bits = new Map<Line, number>();
 
-  open(file: OpenFile, want: Wanted): Rollout {
+  open(file: OpenFile, want: Wanted): RolloutRead {
     const head = file.head({
       firstStep: HEAD_STEP,
       ...(want.prompt ? { cap: PROMPT_CAP } : {}),
       enough: (lines) => lines.length > 0 && (!want.prompt || this.#findPrompt(lines)),
     });
     this.#begin(head.lines);
-    this.#eventless =
-      this.#meta?.historyMode === undefined &&
-      head.lines.length > 1 &&
-      !head.lines.some((line) => this.#mayBe(line, MAY_BE.turnEvent));
-    if (head.whole) return this.#summarize(head.lines, head.lines, want.prompt);
+    this.#eventless = head.lines.length > 1 && this.#hasNoEvents(head.lines);
+    if (head.whole)
+      return { rollout: this.#summarize(head.lines, head.lines, want.prompt), committed: head.committed };
     const reach = want.context ? CONTEXT_REACH : 0;
     const tail = file.tail({ cap: TURN_CAP, enough: (lines) => this.#tells(lines, reach) });
-    return this.#summarize(tail.lines, head.lines, want.prompt);
+    return { rollout: this.#summarize(tail.lines, head.lines, want.prompt), committed: tail.committed };
   }
 
   whole(lines: readonly Line[]): Rollout {
     this.#findPrompt(lines);
     this.#begin(lines);
-    this.#eventless = !lines.some((line) => this.#mayBe(line, MAY_BE.turnEvent));
+    this.#eventless = this.#hasNoEvents(lines);
     return this.#summarize(lines, lines, true);
   }
 
@@ -122,6 +127,13 @@ class RolloutReading {
     const known = this.#bits.get(line) ?? mayBe(line);
     this.#bits.set(line, known);
     return (known & bit) !== 0;
+  }
+
+  /** Files of versions that wrote no turn events; others have them, if not yet or not in these lines. */
+  #hasNoEvents(lines: readonly Line[]): boolean {
+    if (this.#meta?.historyMode !== undefined || isAtLeast(this.#meta?.cliVersion, EVENTS_SINCE))
+      return false;
+    return !lines.some((line) => this.#mayBe(line, MAY_BE.turnEvent));
   }
 
   #begin(lines: readonly Line[]): void {
@@ -231,6 +243,9 @@ class RolloutReading {
     return at === undefined || (turn.lastAt ?? 0) >= at ? turn : { ...turn, lastAt: at };
   }
 }
+
+/** The oldest version that was seen to write turn events; 0.46 did not. */
+const EVENTS_SINCE = 104;
 
 /** A fork of an older version: its copied records can be told from its own only by the turns they belong to. */
 function copiesWithoutOrdinals(meta: SessionMeta | undefined): boolean {

@@ -1,14 +1,13 @@
 import type { FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
 import { type FileSystemPort, systemFiles } from '../../runtime/files/file-system.ts';
 import { createFileReader, type FileReader } from '../../runtime/files/head-tail.ts';
-import type { SessionFacts, Sighting } from '../../runtime/session/session.ts';
+import type { Sighting } from '../../runtime/session/session.ts';
 import type { AdapterContext } from '../adapter.ts';
 import { readServer } from './app-server.ts';
+import type { FollowedRollouts } from './followed.ts';
 import { type CodexHome, codexHome } from './homes.ts';
 import type { CodexHost } from './host.ts';
-import { uuidTime } from './inherited.ts';
-import { lineageOf } from './lineage.ts';
-import { lockClaim, readThreadLocks, type ThreadLock, type ThreadLocks } from './locks.ts';
+import { readThreadLocks, type ThreadLock, type ThreadLocks } from './locks.ts';
 import { createRolloutStore, type RolloutStore } from './rollout-store.ts';
 import { orderSegments } from './segments.ts';
 import {
@@ -19,28 +18,29 @@ import {
   type ServerAddress,
 } from './server-find.ts';
 import { serverSightings } from './server-view.ts';
+import {
+  INSTANCE_ID,
+  joinSightings,
+  type ReadThread,
+  RUNTIME_ID,
+  type ThreadFiles,
+  threadSightings,
+  unwritten,
+} from './sightings.ts';
 import { readThreadTable, type ThreadTable } from './state-db.ts';
-import { activityOf, joinSegments, type RecordContext, recordsClaim, type ThreadHistory } from './thread.ts';
-import { type Names, readSessionNames, titleOf } from './titles.ts';
+import { joinSegments } from './thread.ts';
+import { readSessionNames } from './titles.ts';
 import { type FoundRollout, walkRollouts } from './walk.ts';
-
-export const RUNTIME_ID = 'codex';
-/** Codex keeps its sessions in one place, which names the instance. */
-export const INSTANCE_ID = 'transcripts';
 
 /** One look at everything Codex has on this computer. */
 export async function scanCodex(
   context: AdapterContext,
   options: ScanOptions,
   host: CodexHost,
+  followed: FollowedRollouts,
 ): Promise<FeedScan> {
-  const look = new Look(context, options, host);
+  const look = new Look(context, options, host, followed);
   return look.scan();
-}
-
-interface ThreadFiles {
-  readonly id: string;
-  readonly files: readonly FoundRollout[];
 }
 
 class Look {
@@ -53,14 +53,14 @@ class Look {
   readonly #store: RolloutStore;
   readonly #problems: ScanProblem[] = [];
 
-  constructor(context: AdapterContext, options: ScanOptions, host: CodexHost) {
+  constructor(context: AdapterContext, options: ScanOptions, host: CodexHost, followed: FollowedRollouts) {
     this.#context = context;
     this.#options = options;
     this.#host = { ...host, platform: context.platform, now: () => context.now() };
     this.#home = codexHome(context);
     this.#files = context.files ?? systemFiles;
     this.#reader = createFileReader(this.#files);
-    this.#store = createRolloutStore(this.#reader, this.#files, context.index);
+    this.#store = createRolloutStore(this.#reader, this.#files, context.index, followed);
   }
 
   async scan(): Promise<FeedScan> {
@@ -116,8 +116,7 @@ class Look {
     const read = threads.map((thread) => this.#read(thread, state.table, locks.of(thread.id), now));
     const settled = this.#settleRaces(read, locks, state.table, now);
     this.#store.prune(new Set(rollouts.map((file) => file.path)));
-    const titles = new Titles(names, state.table, new Map(settled.map((one) => [one.id, one.history])));
-    return settled.map((one) => toSighting(one, titles, state.table, now));
+    return threadSightings(settled, names, state.table, now);
   }
 
   #read(thread: ThreadFiles, table: ThreadTable, lock: ThreadLock, now: number): ReadThread {
@@ -175,141 +174,4 @@ class Look {
       metadata: { transcriptRoot: this.#home.sessions },
     };
   }
-}
-
-/** One sighting a session: what files, locks and servers say of it stands side by side. */
-function joinSightings(sightings: readonly Sighting[]): readonly Sighting[] {
-  const joined = new Map<string, Sighting>();
-  for (const next of sightings) {
-    const id = next.session.sessionId;
-    const before = joined.get(id);
-    joined.set(id, before ? joinTwo(before, next) : next);
-  }
-  return [...joined.values()];
-}
-
-function joinTwo(a: Sighting, b: Sighting): Sighting {
-  const lineage = { ...a.facts?.lineage, ...b.facts?.lineage };
-  return {
-    session: a.session,
-    facts: { ...a.facts, ...b.facts, ...(Object.keys(lineage).length > 0 ? { lineage } : {}) },
-    claims: [...(a.claims ?? []), ...(b.claims ?? [])],
-  };
-}
-
-interface ReadThread extends ThreadFiles {
-  readonly history: ThreadHistory;
-  readonly lock: ThreadLock;
-  readonly skipped: number;
-  /** An app-server runs it, so a terminal or another client may have it open, whoever began it. */
-  readonly inServer: boolean;
-}
-
-/** A thread that was opened and never prompted has a lock and no file yet (X6): its owner lives, and it is idle. */
-function unwritten(written: readonly Sighting[], locks: ThreadLocks, now: number): readonly Sighting[] {
-  const known = new Set(written.map((sighting) => sighting.session.sessionId));
-  return [...locks.held]
-    .filter(([id]) => !known.has(id))
-    .map(([id, lock]) => {
-      const startedAt = uuidTime(id);
-      const claim = lockClaim(lock, { modern: true }, now, now);
-      return {
-        session: { runtimeId: RUNTIME_ID, instanceId: INSTANCE_ID, sessionId: id },
-        facts: {
-          source: 'transcript' as const,
-          ...(startedAt === undefined ? {} : { startedAt, lastActivityAt: startedAt }),
-          ...(lock.pid === undefined ? {} : { pids: [lock.pid] }),
-        },
-        claims: claim ? [claim] : [],
-      };
-    });
-}
-
-/** Titles of all threads; a fork may take its parent's. */
-class Titles {
-  readonly #names: Names;
-  readonly #table: ThreadTable;
-  readonly #histories: ReadonlyMap<string, ThreadHistory>;
-
-  constructor(names: Names, table: ThreadTable, histories: ReadonlyMap<string, ThreadHistory>) {
-    this.#names = names;
-    this.#table = table;
-    this.#histories = histories;
-  }
-
-  of(id: string, depth = 0): string | undefined {
-    const history = this.#histories.get(id);
-    const forkedFrom = history?.meta?.forkedFromId;
-    return titleOf({
-      name: this.#names.get(id) ?? this.#table.names.get(id),
-      prompt: history?.prompt ?? this.#table.prompts.get(id),
-      nickname: history?.meta?.parentId ? history.meta.nickname : undefined,
-      // Forks of forks end somewhere; a loop in damaged files must too.
-      parentTitle: forkedFrom && depth < 8 ? this.of(forkedFrom, depth + 1) : undefined,
-    });
-  }
-}
-
-function toSighting(thread: ReadThread, titles: Titles, table: ThreadTable, now: number): Sighting {
-  const { history, lock, files } = thread;
-  const tail = files.at(-1);
-  const context: RecordContext = {
-    now,
-    mtimeMs: tail?.stat.mtimeMs ?? now,
-    ...(lock.kind === 'held' ? { ownerStartedAt: lock.startedAt } : {}),
-    ...(thread.skipped > 0 ? { skipped: thread.skipped } : {}),
-  };
-  const user = {
-    modern: history.turn.modern,
-    cliVersion: history.meta?.cliVersion,
-    historyMode: history.meta?.historyMode,
-  };
-  const life = lockClaim(lock, user, now, activityOf(history.turn, context));
-  return {
-    session: { runtimeId: RUNTIME_ID, instanceId: INSTANCE_ID, sessionId: thread.id },
-    facts: factsOf(thread, titles.of(thread.id), table, context),
-    claims: [recordsClaim(history.turn, context), ...(life ? [life] : [])],
-  };
-}
-
-function factsOf(
-  thread: ReadThread,
-  title: string | undefined,
-  table: ThreadTable,
-  context: RecordContext,
-): SessionFacts {
-  const { history, files, lock } = thread;
-  const { meta } = history;
-  const tail = files.at(-1);
-  const lineage = lineageOf(meta, files.length, table.parents.get(thread.id));
-  // Of a long last turn the records are too far back; the database has the last ones too.
-  const known = table.contexts.get(thread.id);
-  const model = history.context?.model ?? known?.model ?? history.firstContext?.model;
-  const workDir = history.context?.cwd ?? known?.cwd ?? history.firstContext?.cwd ?? meta?.cwd;
-  const startedAt = meta?.startedAt ?? uuidTime(thread.id);
-  return {
-    source: 'transcript',
-    ...(title ? { title } : {}),
-    ...(workDir ? { workDir } : {}),
-    ...(model ? { model } : {}),
-    ...(startedAt === undefined ? {} : { startedAt }),
-    lastActivityAt: activityOf(history.turn, context),
-    ...(lineage ? { lineage } : {}),
-    ...(history.usage ? { contextUsage: history.usage } : {}),
-    ...(files.length > 0 && files.every((file) => file.archived) ? { archived: true } : {}),
-    ...(meta?.source === 'exec' && !thread.inServer ? { headless: true } : {}),
-    ...(lock.kind === 'held' && lock.pid !== undefined ? { pids: [lock.pid] } : { pids: [] }),
-    ...(tail ? { sizeBytes: tail.stat.size, file: tail.path } : {}),
-    native: nativeOf(thread),
-  };
-}
-
-function nativeOf({ history, files }: ReadThread): NonNullable<SessionFacts['native']> {
-  const { meta } = history;
-  return {
-    transcriptFile: files.at(-1)?.path.split(/[\\/]/).at(-1) ?? null,
-    ...(meta?.originator ? { originator: meta.originator } : {}),
-    ...(meta?.source ? { source: meta.source } : {}),
-    ...(meta?.cliVersion ? { cliVersion: meta.cliVersion } : {}),
-  };
 }

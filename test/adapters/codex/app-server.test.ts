@@ -295,7 +295,7 @@ describe('which server is asked (R-22)', () => {
       home.rollout(new Lines().meta(ID, { source: 'exec' }).started().complete());
       server.threads.set(ID, { id: ID, status: { type: 'idle' } });
       showServer(home, path, [ID]);
-      expect((await home.one()).facts.headless).toBeUndefined();
+      expect((await home.one()).facts.headless).toBe(false);
     }));
 });
 

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'bun:test';
-import { appendFileSync, closeSync, ftruncateSync, openSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { extendRollout } from '../../../src/adapters/codex/followed.ts';
+import { createCodex } from '../../../src/adapters/codex/index.ts';
 import { isInherited } from '../../../src/adapters/codex/inherited.ts';
 import type { SessionMeta } from '../../../src/adapters/codex/meta.ts';
 import { toRecord } from '../../../src/adapters/codex/records.ts';
@@ -7,7 +17,8 @@ import { readRollout, TURN_CAP } from '../../../src/adapters/codex/rollout.ts';
 import { applyRecord, NO_TURN, type Turn } from '../../../src/adapters/codex/turn.ts';
 import { countFiles, systemFiles } from '../../../src/runtime/files/file-system.ts';
 import { createFileReader } from '../../../src/runtime/files/head-tail.ts';
-import { finished, ID, inHome, Lines, stateOf, T0 } from './home.ts';
+import { splitLines } from '../../../src/runtime/files/jsonl.ts';
+import { finished, ID, inHome, Lines, sessionsOf, stateOf, T0 } from './home.ts';
 import { linesOf, loadRecording, scenarios } from './recording.ts';
 
 function read(path: string, wantPrompt = true) {
@@ -16,7 +27,7 @@ function read(path: string, wantPrompt = true) {
     context: wantPrompt,
   });
   if (result.kind !== 'read') throw new Error(result.kind);
-  return result.value;
+  return result.value.rollout;
 }
 
 /** What folding every single line gives. */
@@ -65,6 +76,22 @@ describe('both ends of a file give what all of it gives', () => {
       }));
   }
 
+  for (const recording of recordings.filter((one) => one.key.length > 0)) {
+    test(`and so does reading on from anywhere in ${recording.name}`, () =>
+      inHome(async (home) => {
+        for (const file of recording.paths.keys()) {
+          const lines = linesOf(recording, file);
+          for (const cut of [1, 3, Math.floor(lines.length / 2), lines.length - 1]) {
+            const path = home.write(`sessions/2026/11/30/${file}`, `${lines.slice(0, cut).join('\n')}\n`);
+            const rest = splitLines(Buffer.from(`${lines.slice(cut).join('\n')}\n`)).lines;
+            const extended = extendRollout(read(path), rest);
+            expect(essence(extended.turn)).toEqual(essence(fold(lines)));
+            expect(extended.prompt).toEqual(read(home.write('whole.jsonl', `${lines.join('\n')}\n`)).prompt);
+          }
+        }
+      }));
+  }
+
   test('also where megabytes of output lie between the turn’s start and its end', () =>
     inHome(async (home) => {
       const lines = new Lines()
@@ -81,6 +108,46 @@ describe('both ends of a file give what all of it gives', () => {
       const rollout = read(path, false);
       expect(rollout.turn).toMatchObject({ phase: 'open', id: 'turn-1', openedAt: T0 + 10 });
       expect(rollout.context ?? rollout.firstContext).toEqual({ model: 'm', cwd: '/w' });
+    }));
+});
+
+describe('a long open turn that grows', () => {
+  test('only what is new is read, and what follows is the same', () =>
+    inHome(async (home) => {
+      const big = new Lines().meta().started().context('m', '/w').prompt('Go');
+      for (let call = 0; call < 400; call += 1)
+        big.call('exec_command', { cmd: 'x'.repeat(10_000) }, `c${call}`).output(`c${call}`);
+      const path = home.rollout(big);
+      const codex = createCodex(home.host);
+      const look = async () => {
+        const { files, work } = countFiles();
+        const scan = await codex.scan(home.context({ files }));
+        return { session: sessionsOf(scan, home.now)[0], work };
+      };
+      expect((await look()).work.bytesRead).toBeGreaterThan(4_000_000);
+      expect((await look()).work.opened).toBe(0);
+      appendFileSync(path, `${big.call('exec_command', { cmd: 'ls' }, 'new').lines.at(-1)}\n`);
+      const grown = await look();
+      expect(grown.work.bytesRead).toBeLessThan(2_000);
+      expect(grown.session?.shown.state).toMatchObject({ doing: 'tool', tool: { command: 'ls' } });
+      appendFileSync(path, big.complete().lines.at(-1)?.slice(0, 40) ?? '');
+      expect((await look()).session?.shown.state).toMatchObject({ doing: 'tool' });
+      appendFileSync(path, `${big.lines.at(-1)?.slice(40)}\n`);
+      expect((await look()).session?.shown.state).toMatchObject({ kind: 'rested', outcome: 'completed' });
+    }));
+
+  test('one that was replaced or cut meanwhile is read anew', () =>
+    inHome(async (home) => {
+      const codex = createCodex(home.host);
+      const look = async () => sessionsOf(await codex.scan(home.context()), home.now)[0];
+      const path = home.rollout(
+        new Lines().meta().started().prompt('One').call('exec_command', { cmd: 'ls' }),
+      );
+      expect((await look())?.shown.state.kind).toBe('working');
+      writeFileSync(path, new Lines().meta().started().prompt('Two').text);
+      expect((await look())?.facts.title).toBe('Two');
+      renameSync(home.write('other', finished('Three').text), path);
+      expect((await look())?.shown.state.kind).toBe('rested');
     }));
 });
 

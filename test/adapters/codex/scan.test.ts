@@ -63,7 +63,7 @@ describe('rollouts are found by id, not by date', () => {
       const name = path.split('/').at(-1) ?? '';
       mkdirSync(home.path('archived_sessions'));
       copyFileSync(path, home.path(`archived_sessions/${name}`));
-      expect((await home.one()).facts.archived).toBeUndefined();
+      expect((await home.one()).facts.archived).toBe(false);
       renameSync(path, home.path('moved'));
       expect((await home.one()).facts).toMatchObject({ archived: true, title: 'Old' });
     }));
@@ -370,7 +370,7 @@ describe('facts', () => {
         model: 'gpt-5.5',
         startedAt: T0,
       });
-      expect(facts.headless).toBeUndefined();
+      expect(facts.headless).toBe(false);
       home.rollout(new Lines().meta(ID, { source: 'exec' }).started());
       expect((await home.one()).facts.headless).toBe(true);
     }));
