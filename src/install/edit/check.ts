@@ -83,7 +83,7 @@ function isPartOf(part: readonly string[], whole: readonly string[]): boolean {
 
 function keepsTextStyle(before: string, after: string): boolean {
   if (before.startsWith(BOM) !== after.startsWith(BOM)) return false;
-  if (before.trim() === '') return true;
+  if (before.trim() === '' || after.trim() === '') return true;
   if (before.endsWith('\n') !== after.endsWith('\n')) return false;
   const had = lineBreaksOf(before);
   const has = lineBreaksOf(after);

@@ -1,6 +1,7 @@
 /**
  * How a text is laid out: line ends, indentation, and where a line's content stops. Pure.
  */
+import { deleteSpan, normalise, type TextEdit } from './text-edit.ts';
 import type { Span } from './tree.ts';
 
 export const BOM = '\ufeff';
@@ -85,6 +86,17 @@ export function wholeLines(text: string, span: Span, comments: readonly Span[]):
   const rest = restOfLine(text, span.end, comments);
   if (!rest.closed || rest.hasComment) return undefined;
   return { start: lineStart(text, span.start), end: nextLine(text, rest.end) };
+}
+
+/**
+ * Deletions of whole lines for a text that does not end in a line end: where they reach its end, the line end
+ * before them goes, so that there is again none.
+ */
+export function keepOpenEnd(text: string, deletions: readonly TextEdit[]): readonly TextEdit[] {
+  const sorted = normalise(deletions);
+  const last = sorted.at(-1);
+  if (last === undefined || text.endsWith('\n') || last.offset + last.length < text.length) return sorted;
+  return normalise([...sorted, deleteSpan(previousLineEnd(text, last.offset), last.offset)]);
 }
 
 /** 1 for the first line. */

@@ -74,12 +74,19 @@ export interface Leaf {
   readonly source: string;
 }
 
-/** Every leaf in the order of the file, those behind duplicate keys included. */
+/**
+ * Every leaf in the order of the file. Those under a duplicate key that does not count have a path of their
+ * own, so that they cannot be taken for the ones that do.
+ */
 export function leavesOf(node: TreeNode, path: Path = [], keySource = ''): readonly Leaf[] {
   if (node.kind === 'scalar') return [{ path, source: `${keySource}=${node.source}` }];
   const inner =
     node.kind === 'array'
       ? node.items.flatMap((item, index) => leavesOf(item.value, [...path, index]))
-      : node.entries.flatMap((entry) => leavesOf(entry.value, [...path, entry.key], entry.keySource));
+      : node.entries.flatMap((entry, index) => {
+          const later = node.entries.slice(index + 1).filter((other) => other.key === entry.key).length;
+          const step = later === 0 ? entry.key : `${entry.key}\0${later}`;
+          return leavesOf(entry.value, [...path, step], entry.keySource);
+        });
   return keySource === '' ? inner : [{ path, source: keySource }, ...inner];
 }

@@ -14,7 +14,7 @@ import {
   type Opened,
   type SourceDocument,
 } from '../document.ts';
-import { BOM, lineBreakNear, lineEnd, lineNumber, previousLineEnd, wholeLines } from '../layout.ts';
+import { BOM, keepOpenEnd, lineBreakNear, lineEnd, lineNumber, wholeLines } from '../layout.ts';
 import { deleteSpan, insertAt } from '../text-edit.ts';
 import type { Span, TreeEntry, TreeObject, TreeScalar } from '../tree.ts';
 
@@ -178,8 +178,7 @@ class EnvDocument implements SourceDocument {
     const [span = entry.value] = entry.spans;
     const lines = wholeLines(this.text, span, this.comments);
     if (lines === undefined) return edits(deleteSpan(span.start, span.end));
-    const endsFile = lines.end === this.text.length && !this.text.endsWith('\n');
-    return edits(deleteSpan(endsFile ? previousLineEnd(this.text, lines.start) : lines.start, lines.end));
+    return edits(...keepOpenEnd(this.text, [deleteSpan(lines.start, lines.end)]));
   }
 }
 

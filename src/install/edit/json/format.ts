@@ -129,8 +129,8 @@ class JsonDocument implements SourceDocument {
     const lineBreak = lineBreakNear(this.text, 0);
     const printed = printJson(root, { kind: 'lines', indent: '', lineBreak }, this.style);
     if (printed === undefined) return cannot('cannot hold this value');
-    const lead = this.comments.length > 0 && !startsLine(this.text, this.text.length) ? lineBreak : '';
-    return edits(insertAt(this.text.length, lead + printed + lineBreak));
+    const isOpen = this.comments.length > 0 && !startsLine(this.text, this.text.length);
+    return edits(insertAt(this.text.length, isOpen ? lineBreak + printed : printed + lineBreak));
   }
 
   private nodeAt(path: Path): JsonNode | undefined {

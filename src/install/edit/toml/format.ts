@@ -7,6 +7,7 @@ import {
   BOM,
   indentOf,
   isBlank,
+  keepOpenEnd,
   lineBreakNear,
   lineStart,
   previousLineEnd,
@@ -63,6 +64,7 @@ class TomlDocument implements SourceDocument {
     const table = this.nodeAt(at);
     if (table?.kind !== 'object') return cannot('is not written as a table');
     const { home } = table;
+    if (home.kind === 'nowhere') return cannot('is written with a dotted key');
     if (home.kind === 'inline') return this.addTo(home.list, printLine([key], value));
     if (hasSections(value)) {
       const below = home.kind === 'dotted' ? home.section.path : at;
@@ -96,7 +98,13 @@ class TomlDocument implements SourceDocument {
     const parent = this.nodeAt(at.slice(0, -1));
     if (slot === undefined || parent === undefined) return cannot('is not written here');
     const list = listOf(parent);
-    if (list === undefined) return edits(...slot.spans.flatMap((span) => this.dropLines(span)));
+    if (list === undefined)
+      return edits(
+        ...keepOpenEnd(
+          this.text,
+          slot.spans.map((span) => this.dropLines(span)),
+        ),
+      );
     const [span] = slot.spans;
     const index = list.items.findIndex((item) => item.start === span?.start && item.end === span.end);
     return index === -1
@@ -145,13 +153,11 @@ class TomlDocument implements SourceDocument {
   }
 
   /** The lines of a table or of `key = value`, and the empty line that set a table apart. */
-  private dropLines(span: Span): readonly TextEdit[] {
+  private dropLines(span: Span): TextEdit {
     const lines = wholeLines(this.text, span, this.comments);
-    if (lines === undefined) return [deleteSpan(span.start, span.end)];
+    if (lines === undefined) return deleteSpan(span.start, span.end);
     const isTable = this.sections.some((section) => section.header?.start === span.start);
-    const start = isTable ? this.startWithGap(lines.start) : lines.start;
-    const endsFile = lines.end === this.text.length && !this.text.endsWith('\n');
-    return [deleteSpan(endsFile ? previousLineEnd(this.text, start) : start, lines.end)];
+    return deleteSpan(isTable ? this.startWithGap(lines.start) : lines.start, lines.end);
   }
 
   private startWithGap(start: number): number {

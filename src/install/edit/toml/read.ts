@@ -40,7 +40,9 @@ export type TomlHome =
   | { readonly kind: 'dotted'; readonly section: TomlSection; readonly prefix: readonly string[] }
   | { readonly kind: 'inline'; readonly list: Brackets }
   /** Only named by the headers of tables below it. */
-  | { readonly kind: 'implied' };
+  | { readonly kind: 'implied' }
+  /** `{ a.b = 1 }`: the table `a` has no place of its own. */
+  | { readonly kind: 'nowhere' };
 
 export interface TomlSlot extends Slot {
   readonly value: TomlNode;
@@ -180,20 +182,20 @@ class Reader {
     if (node.type === 'TOMLInlineTable') {
       const list = this.list(span, node.body);
       const table: TomlTable = { kind: 'object', entries: [], home: { kind: 'inline', list } };
-      for (const entry of node.body) this.addInline(table, entry, list);
+      for (const entry of node.body) this.addInline(table, entry);
       return table;
     }
     return { kind: 'scalar', value: scalarOf(node, this.source(node)), source: this.source(node), span };
   }
 
-  private addInline(table: TomlTable, node: AST.TOMLKeyValue, list: Brackets): void {
+  private addInline(table: TomlTable, node: AST.TOMLKeyValue): void {
     const owner = node.key.keys.slice(0, -1).reduce<TomlTable>((parent, key) => {
       const entry = parent.entries.find((one) => one.key === keyName(key));
       entry?.spans.push(this.span(node));
-      // A dotted key in an inline table: its table can only be changed together with the whole line.
-      return tableOf(entry) ?? addTable(parent, keyName(key), this.span(node));
+      const inner = tableOf(entry) ?? addTable(parent, keyName(key), this.span(node));
+      if (inner.home.kind === 'implied') inner.home = { kind: 'nowhere' };
+      return inner;
     }, table);
-    table.home = { kind: 'inline', list };
     this.addEntry(owner, node);
   }
 

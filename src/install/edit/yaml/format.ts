@@ -5,6 +5,7 @@ import { type Data, isArray, isEmpty, isObject, type Path } from '../data.ts';
 import { type ChangeResult, cannot, edits, type Format, type SourceDocument } from '../document.ts';
 import {
   BOM,
+  keepOpenEnd,
   lineBreakNear,
   nextLine,
   previousLineEnd,
@@ -31,6 +32,7 @@ const NO_ENTRIES: YamlMap = {
   kind: 'object',
   entries: [],
   shape: { kind: 'block', column: 0 },
+  fixed: undefined,
   start: 0,
   end: 0,
 };
@@ -52,6 +54,9 @@ class YamlDocument implements SourceDocument {
   }
 
   change(change: Change): ChangeResult {
+    const fixed = change.at.map((_, depth) => this.nodeAt(change.at.slice(0, depth + 1))?.fixed);
+    const reason = [this.root.fixed, ...fixed].find((one) => one !== undefined);
+    if (reason !== undefined) return cannot(reason);
     if (change.kind === 'remove') return this.remove(change.at);
     if (printFlow(change.value) === undefined) return NO_WORD;
     if (change.kind === 'insert') return this.insert(change.at, change.key, change.value);
@@ -118,7 +123,7 @@ class YamlDocument implements SourceDocument {
       return cannot('has this key more than once');
     if (parent.shape.kind === 'flow') return edits(...removeItem(parent.shape.list, index, this.style));
     if (slots.length === 1) return this.empty(at.slice(0, -1), parent, slot);
-    if (startsLine(this.text, slot.start)) return edits(this.dropLines(slot));
+    if (startsLine(this.text, slot.start)) return edits(...this.dropLines(slot));
     const next = slots[index + 1];
     const gap = next === undefined ? undefined : { start: slot.end, end: next.start };
     const hasComment =
@@ -134,7 +139,7 @@ class YamlDocument implements SourceDocument {
     if (owner === undefined || !startsLine(this.text, only.start)) {
       return edits({ offset: only.start, length: only.end - only.start, text: sign });
     }
-    return edits(insertAt(owner.separatorEnd, ` ${sign}`), this.dropLines(only));
+    return edits(insertAt(owner.separatorEnd, ` ${sign}`), ...this.dropLines(only));
   }
 
   /** Lines of their own behind the last line of `before`; at the end of a file without content. */
@@ -148,12 +153,10 @@ class YamlDocument implements SourceDocument {
     return edits(insertAt(at, startsFresh ? block + lineBreak : lineBreak + block));
   }
 
-  private dropLines(slot: Span): TextEdit {
-    const { text } = this;
-    const lines = wholeLines(text, slot, this.comments);
-    if (lines === undefined) return deleteSpan(slot.start, slot.end);
-    const endsFile = lines.end === text.length && !text.endsWith('\n');
-    return deleteSpan(endsFile ? previousLineEnd(text, lines.start) : lines.start, lines.end);
+  private dropLines(slot: Span): readonly TextEdit[] {
+    const lines = wholeLines(this.text, slot, this.comments);
+    if (lines === undefined) return [deleteSpan(slot.start, slot.end)];
+    return keepOpenEnd(this.text, [deleteSpan(lines.start, lines.end)]);
   }
 
   private endOf(node: YamlNode): number {

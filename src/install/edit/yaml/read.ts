@@ -10,7 +10,6 @@ import {
   type Document,
   isAlias,
   isMap,
-  isPair,
   isScalar,
   isSeq,
   Lexer,
@@ -18,6 +17,7 @@ import {
   type Pair,
   parseAllDocuments,
   type Scalar,
+  visit,
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
@@ -37,7 +37,13 @@ import {
 
 export type YamlNode = YamlMap | YamlSeq | YamlScalar;
 
-export interface YamlScalar extends TreeScalar, Span {
+/** What each node also has. */
+interface Marked extends Span {
+  /** Why the node, and what is in it, is not changed: it has a tag, or an alias repeats it elsewhere. */
+  readonly fixed: string | undefined;
+}
+
+export interface YamlScalar extends TreeScalar, Marked {
   readonly style: 'plain' | 'block' | 'alias' | 'empty';
 }
 
@@ -48,7 +54,7 @@ export type YamlShape =
 
 export interface YamlSlot extends Slot, Span {
   readonly value: YamlNode;
-  /** Behind the colon or the dash. */
+  /** Behind the colon or the dash, and behind an anchor that follows it. */
   readonly separatorEnd: number;
 }
 
@@ -56,12 +62,12 @@ export interface YamlEntry extends YamlSlot, TreeEntry {
   readonly value: YamlNode;
 }
 
-export interface YamlMap extends TreeObject, Span {
+export interface YamlMap extends TreeObject, Marked {
   readonly entries: readonly YamlEntry[];
   readonly shape: YamlShape;
 }
 
-export interface YamlSeq extends TreeArray, Span {
+export interface YamlSeq extends TreeArray, Marked {
   readonly items: readonly YamlSlot[];
   readonly shape: YamlShape;
 }
@@ -121,10 +127,13 @@ class Reader {
   private readonly built = new Map<Node, YamlNode>();
   private readonly open = new Set<Node>();
   private readonly weights = new Map<YamlNode, number>();
+  /** The anchors that aliases name. */
+  private readonly repeated = new Set<string>();
 
   constructor(text: string, document: Document) {
     this.text = text;
     this.document = document;
+    visit(document, { Alias: (_, alias) => void this.repeated.add(alias.source) });
   }
 
   node(node: Node): YamlNode {
@@ -154,6 +163,7 @@ class Reader {
       style: 'alias',
       value: built === undefined ? null : dataOf(built),
       source: this.slice(span),
+      fixed: undefined,
       ...span,
     };
     return this.weighed(scalar, built === undefined ? 1 : (this.weights.get(built) ?? 1));
@@ -166,7 +176,7 @@ class Reader {
     const start = entries[0]?.start ?? 0;
     const end = entries.at(-1)?.end ?? 0;
     const span = shape.kind === 'flow' ? this.span(node) : { start, end };
-    return this.weighed({ kind: 'object', entries, shape, ...span }, weight);
+    return this.weighed({ kind: 'object', entries, shape, fixed: this.fixed(node), ...span }, weight);
   }
 
   private seq(node: YAMLSeq): YamlSeq {
@@ -176,51 +186,34 @@ class Reader {
     const weight = items.reduce((sum, item) => sum + (this.weights.get(item.value) ?? 1), 1);
     const span =
       shape.kind === 'flow' ? this.span(node) : { start: items[0]?.start ?? 0, end: items.at(-1)?.end ?? 0 };
-    return this.weighed({ kind: 'array', items, shape, ...span }, weight);
+    return this.weighed({ kind: 'array', items, shape, fixed: this.fixed(node), ...span }, weight);
   }
 
   private entry(pair: Pair): YamlEntry {
     const token = pair.srcToken;
     const key = toNode(pair.key);
-    const colon = offsetOf(token?.sep, 'map-value-ind');
     const keySpan = key === undefined ? undefined : this.span(key);
-    const marks = (token?.start ?? []).filter((one) => KEY_MARKS.has(one.type)).map((one) => one.offset);
-    const start = Math.min(...marks, keySpan?.start ?? colon ?? 0);
-    const separatorEnd = colon === undefined ? (keySpan?.end ?? start) : colon + 1;
-    const value = toNode(pair.value);
-    const built = value === undefined ? this.nothing(separatorEnd) : this.node(value);
-    const end = Math.max(separatorEnd, this.endOf(built));
+    const mark = token?.start.find((one) => KEY_MARKS.has(one.type))?.offset;
+    const colon = endBehind(token?.sep, 'map-value-ind');
+    const start = Math.min(mark ?? this.text.length, keySpan?.start ?? (colon ?? 1) - 1);
+    const separatorEnd = colon ?? keySpan?.end ?? start;
     const keySource = this.slice({ start, end: keySpan?.end ?? start });
     const name = isScalar(key) ? String(key.value ?? '') : keySource;
-    return { key: name, keySource, value: built, spans: [{ start, end }], start, end, separatorEnd };
+    return { key: name, keySource, ...this.slot(pair.value, start, separatorEnd) };
   }
 
   private item(item: unknown, token: CST.CollectionItem | undefined): YamlSlot {
+    const dash = token?.start.find((one) => one.type === 'seq-item-ind')?.offset;
     const node = toNode(item);
-    const dash = offsetOf(token?.start, 'seq-item-ind');
-    // A pair in a flow sequence is a map of one key without braces: `[a: 1]`.
-    const pair = isPair(item) ? this.entry(item) : undefined;
-    const value: YamlNode =
-      pair !== undefined
-        ? {
-            kind: 'object',
-            entries: [pair],
-            shape: { kind: 'block', column: 0 },
-            start: pair.start,
-            end: pair.end,
-          }
-        : node === undefined
-          ? this.nothing(dash === undefined ? 0 : dash + 1)
-          : this.node(node);
-    const start = dash ?? value.start;
-    const end = Math.max(dash === undefined ? start : dash + 1, this.endOf(value));
-    return {
-      value,
-      spans: [{ start, end }],
-      start,
-      end,
-      separatorEnd: dash === undefined ? start : dash + 1,
-    };
+    const start = dash ?? (node === undefined ? 0 : this.span(node).start);
+    return this.slot(item, start, endBehind(token?.start, 'seq-item-ind') ?? start);
+  }
+
+  private slot(content: unknown, start: number, separatorEnd: number): YamlSlot {
+    const node = toNode(content);
+    const value = node === undefined ? this.nothing(separatorEnd) : this.node(node);
+    const end = Math.max(separatorEnd, this.endOf(value));
+    return { value, spans: [{ start, end }], start, end, separatorEnd };
   }
 
   private scalar(node: Scalar): YamlScalar {
@@ -228,11 +221,29 @@ class Reader {
     const source = this.slice(span);
     const style =
       source === '' ? 'empty' : /^[|>]/.test(source) && node.type?.startsWith('BLOCK') ? 'block' : 'plain';
-    return this.weighed({ kind: 'scalar', style, value: scalarData(node.value, source), source, ...span }, 1);
+    return this.weighed(
+      {
+        kind: 'scalar',
+        style,
+        value: scalarData(node.value, source),
+        source,
+        fixed: this.fixed(node),
+        ...span,
+      },
+      1,
+    );
   }
 
   private nothing(at: number): YamlScalar {
-    return { kind: 'scalar', style: 'empty', value: null, source: '', start: at, end: at };
+    return { kind: 'scalar', style: 'empty', value: null, source: '', fixed: undefined, start: at, end: at };
+  }
+
+  private fixed(node: Scalar | YAMLMap | YAMLSeq): string | undefined {
+    if (node.tag !== undefined) return 'has a tag';
+    // `[a: 1]`: a map of one key inside a list.
+    if (!isScalar(node) && node.srcToken === undefined) return 'has no braces of its own';
+    const isRepeated = node.anchor !== undefined && this.repeated.has(node.anchor);
+    return isRepeated ? 'is repeated elsewhere by an alias' : undefined;
   }
 
   private shape(node: YAMLMap | YAMLSeq, items: readonly Span[]): YamlShape {
@@ -276,9 +287,17 @@ class Reader {
 }
 
 const KEY_MARKS: ReadonlySet<string> = new Set(['explicit-key-ind', 'anchor', 'tag']);
+const VALUE_MARKS: ReadonlySet<string> = new Set(['map-value-ind', 'seq-item-ind', 'anchor', 'tag']);
 
-function offsetOf(tokens: readonly CST.SourceToken[] | undefined, type: CST.TokenType): number | undefined {
-  return tokens?.find((token) => token.type === type)?.offset;
+/** Behind the colon or dash, and what marks the value (an anchor, a tag). */
+function endBehind(
+  tokens: readonly CST.SourceToken[] | undefined,
+  type: 'map-value-ind' | 'seq-item-ind',
+): number | undefined {
+  const at = tokens?.findIndex((token) => token.type === type) ?? -1;
+  const marks = at === -1 ? [] : (tokens ?? []).slice(at).filter((token) => VALUE_MARKS.has(token.type));
+  const last = marks.at(-1);
+  return last === undefined ? undefined : last.offset + last.source.length;
 }
 
 function toNode(value: unknown): Node | undefined {
