@@ -33,13 +33,27 @@ export function kindOf(line: Line): string {
   return lookAt(line).kind;
 }
 
+const T = 't'.charCodeAt(0);
+const SPACE = ' '.charCodeAt(0);
+/** First letters of the types that anybody asks for; the many other kinds are not even spelt out. */
+const INTERESTING = new Set([...'acqus'].map((letter) => letter.charCodeAt(0)));
+const TYPE_AT = '{"type":"'.length;
+const TYPE_BYTES = 32;
+
 function readKind(line: Line): string {
+  // Metadata rows begin with their type, conversation rows with their parent.
+  if (line.byteAt(2) === T) return typeOf(line);
   const start = line.prefix(KIND_BYTES);
-  if (!start.startsWith('{"type"')) {
-    if (start.includes('"attachment":')) return 'attachment';
-    return QUIET_NOTE.test(start) ? 'system' : 'conversation';
-  }
-  const from = start.indexOf('"', 7) + 1;
+  if (start.includes('"attachment":')) return 'attachment';
+  return QUIET_NOTE.test(start) ? 'system' : 'conversation';
+}
+
+function typeOf(line: Line): string {
+  // A blank stands after the colon where another program has written the row again.
+  const from = line.byteAt(TYPE_AT - 1) === SPACE ? TYPE_AT + 1 : TYPE_AT;
+  if (!INTERESTING.has(line.byteAt(from) ?? 0)) return 'metadata';
+  const start = line.prefix(TYPE_BYTES);
+  if (!start.startsWith('{"type":')) return 'conversation';
   const type = start.slice(from, start.indexOf('"', from));
   return type === 'user' || type === 'assistant' || type === 'system' ? 'conversation' : type;
 }

@@ -36,7 +36,7 @@ export function readOrigin(head: readonly Line[], sessionId: string): Origin {
     .map(noteTime)
     .find((at) => at !== undefined);
   const startedAt = noteAt ?? first.at;
-  const forkedFromId = copiedFrom(head, sessionId);
+  const forkedFromId = copiedFrom(head.slice(prompt + 1), sessionId);
   const older = noteAt !== undefined && first.at !== undefined && first.at < noteAt - COPY_SLACK_MS;
   return {
     titles: rows.reduce(addTitle, {}),
@@ -56,9 +56,20 @@ function noteTime(line: Line): number | undefined {
   return kindOf(line) === 'queue-operation' ? timeOf(objectOf(line.record)?.['timestamp']) : undefined;
 }
 
+/** Replies that are looked at for the session that asked for them. */
+const REPLIES_LOOKED_AT = 3;
+
 /** Copied replies name the session that asked for them (2.1.332); looked for in what was read anyway. */
-function copiedFrom(head: readonly Line[], sessionId: string): string | undefined {
-  const copied = head.find((line) => kindOf(line) === 'conversation' && line.has('"requestSessionId"'));
-  const id = copied && textOf(objectOf(copied.record)?.['requestSessionId']);
-  return id === sessionId ? undefined : id;
+function copiedFrom(afterPrompt: readonly Line[], sessionId: string): string | undefined {
+  let looked = 0;
+  for (const line of afterPrompt) {
+    if (kindOf(line) !== 'conversation') continue;
+    if (line.has('"requestSessionId"')) {
+      const id = textOf(objectOf(line.record)?.['requestSessionId']);
+      return id === sessionId ? undefined : id;
+    }
+    looked += 1;
+    if (looked >= REPLIES_LOOKED_AT) return undefined;
+  }
+  return undefined;
 }

@@ -12,6 +12,8 @@ import { applyRow, bearsState, NO_TURN } from './turn.ts';
 const HEAD_STEP = 4 * 1024;
 /** The most that is read for the first prompt: large rows stand behind it, not before it. */
 const HEAD_LIMIT = 256 * 1024;
+/** A last reply and the metadata behind it take six kilobytes in 2.1.332; where not, the tail grows. */
+const TAIL_STEP = 8 * 1024;
 /** The most that is read at the end: past one tool result of megabytes, which is skipped, to the row before it. */
 const TAIL_LIMIT = 16 * 1024 * 1024;
 /** Steps of the tail in which the model is looked for, too, where the newest rows don't name it. */
@@ -42,6 +44,7 @@ function skippedIn(counts: LineCounts): number {
 function summarise(file: OpenFile, sessionId: string): TranscriptSummary {
   let steps = 0;
   const tail = file.tail({
+    firstStep: TAIL_STEP,
     cap: TAIL_LIMIT,
     enough(lines) {
       steps += 1;

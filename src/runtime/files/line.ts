@@ -75,6 +75,13 @@ export class Line {
     return this.#bytes().includes(encoded(ascii));
   }
 
+  /** One byte of the text; `undefined` past its end. The cheapest look of all. */
+  byteAt(index: number): number | undefined {
+    this.#check();
+    const at = this.#from + index;
+    return at < this.#to ? this.#buffer[at] : undefined;
+  }
+
   /** The first bytes as Latin-1, at most `length`: a cheap look at a line that may not be worth decoding. */
   prefix(length: number): string {
     this.#check();

@@ -201,6 +201,12 @@ describe('a look at the start of a line', () => {
     const [line] = splitLines(Buffer.from('{"type":"mode","ü":1}\n'), { counts }).lines;
     expect(line?.prefix(14)).toBe('{"type":"mode"');
     expect(line?.prefix(1_000)).toBe('{"type":"mode","Ã¼":1}');
+    expect([line?.byteAt(0), line?.byteAt(2), line?.byteAt(21), line?.byteAt(22)]).toEqual([
+      123,
+      116,
+      125,
+      undefined,
+    ]);
     expect(counts).toEqual(noCounts());
   });
 });
