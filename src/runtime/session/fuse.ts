@@ -250,6 +250,9 @@ function settleIdle(context: Context, exact: Spoken): Verdict {
 function heldOpen(context: Context, exact: Spoken, ending: TurnFacts | undefined): SessionState | undefined {
   if (reportsFollow(context)) return undefined;
   const { previous, recorded, turnOpenedAt } = context;
+  // The owner itself says how its newest turn ended: there is no record to wait for.
+  if (exact.turn?.end && (exact.turn.endedAt ?? exact.at) >= (turnOpenedAt ?? Number.NEGATIVE_INFINITY))
+    return undefined;
   const restedFor = context.now - exact.at;
   const learnt = previous?.turnOpenedAt !== turnOpenedAt;
   const worked = previous?.state.kind === 'working' ? previous.state : undefined;
