@@ -37,6 +37,8 @@ const HEAD = 8_192;
 const TITLE_HEAD = 4_096;
 /** Newest messages of a session that are looked at; the prompt of a longer turn is fetched by its id. */
 const MESSAGES = 2;
+/** The same where those are all prompts. */
+const QUEUED_MESSAGES = 12;
 
 /**
  * Reads the sessions of an `opencode.db` (1.18.33's schema, and older ones as far as columns are there) with each
@@ -106,8 +108,8 @@ function readRow(row: Readonly<Record<string, unknown>>): SessionInfo | undefine
 }
 
 /** A message that has ended well, or in an error, says so itself; any other is judged by what it is made of. */
-function needsParts({ role, completedAt, finish, error }: MessageRow): boolean {
-  if (role === 'user' || error) return false;
+function needsParts({ completedAt, finish, error }: MessageRow): boolean {
+  if (error) return false;
   return completedAt === undefined || finish === undefined || finish === 'tool-calls';
 }
 
@@ -121,7 +123,7 @@ function readStored(database: ReadonlyDatabase, info: SessionInfo, hasV2: boolea
     const v2 = readV2(database, info);
     if (v2) return v2;
   }
-  const [newest] = messages.rows;
+  const newest = messages.rows.find(({ role }) => role === 'assistant');
   const parts = newest && needsParts(newest) ? readParts(database, newest.id) : { rows: [], skipped: 0 };
   const turn = newestTurn(messages.rows, parts.rows);
   const answer = messages.rows.find((message) => message.usedTokens !== undefined);
@@ -151,20 +153,28 @@ interface Read<T> {
   readonly skipped: number;
 }
 
-/** The newest messages, newest first, and the prompt that the newest one answers. */
+/** The newest messages, newest first, and the prompt that the newest answer belongs to. */
 function readMessages(database: ReadonlyDatabase, sessionId: string): Read<MessageRow> {
+  const few = newestMessages(database, sessionId, MESSAGES);
+  // Several prompts in a row: the answer before them says how things stood.
+  const { rows, skipped } = isAnswered(few.rows) ? few : newestMessages(database, sessionId, QUEUED_MESSAGES);
+  const parentId = rows.find(({ role }) => role === 'assistant')?.parentId;
+  if (parentId === undefined || rows.some(({ id }) => id === parentId)) return { rows, skipped };
+  const parent = database.rows(`SELECT ${MESSAGE_FIELDS} FROM message WHERE id = ?`, parentId);
+  return { rows: [...rows, ...parent.flatMap((row) => toMessage(row) ?? [])], skipped };
+}
+
+function isAnswered(rows: readonly MessageRow[]): boolean {
+  return rows.length < MESSAGES || rows.some(({ role }) => role === 'assistant');
+}
+
+function newestMessages(database: ReadonlyDatabase, sessionId: string, limit: number): Read<MessageRow> {
   const found = database.rows(
-    `SELECT ${MESSAGE_FIELDS} FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT ${MESSAGES}`,
+    `SELECT ${MESSAGE_FIELDS} FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT ${limit}`,
     sessionId,
   );
   const rows = found.flatMap((row) => toMessage(row) ?? []);
-  const parentId = rows[0]?.parentId;
-  const isThere = parentId === undefined || rows.some((row) => row.id === parentId);
-  const parent = isThere ? [] : database.rows(`SELECT ${MESSAGE_FIELDS} FROM message WHERE id = ?`, parentId);
-  return {
-    rows: [...rows, ...parent.flatMap((row) => toMessage(row) ?? [])],
-    skipped: found.length - rows.length,
-  };
+  return { rows, skipped: found.length - rows.length };
 }
 
 function toMessage(row: Readonly<Record<string, unknown>>): MessageRow | undefined {

@@ -95,7 +95,8 @@ export function tailOf(messages: readonly unknown[]): Tail {
     return row ? [{ row, parts: message.parts }] : [];
   });
   const newestFirst = read.toReversed();
-  const parts = (newestFirst[0]?.parts ?? []).flatMap((part) => readPart(partTime(part), part) ?? []);
+  const answer = newestFirst.find(({ row }) => row.role === 'assistant');
+  const parts = (answer?.parts ?? []).flatMap((part) => readPart(partTime(part), part) ?? []);
   const turn = newestTurn(
     newestFirst.map(({ row }) => row),
     parts.toReversed(),
@@ -139,7 +140,11 @@ function claimsOf(
 ): readonly Claim[] {
   // Without its messages nothing is known of a session that rests.
   if (!tail && !view.statuses.has(id)) return [];
-  const rows = tail?.turn && turnClaim(tail.turn, 'unknown', FEED.messages, now);
-  const server = streamSpeaks ? undefined : serverClaim(view, { id, activityAt, ...tail }, now);
+  // A prompt that is only stored is no turn yet.
+  const turn = tail?.turn?.unanswered && !view.statuses.has(id) ? tail.turn.before : tail?.turn;
+  const rows = turn && turnClaim(turn, 'unknown', FEED.messages, now);
+  const server = streamSpeaks
+    ? undefined
+    : serverClaim(view, { id, activityAt, ...(turn ? { turn } : {}) }, now);
   return [server, rows].filter((claim) => claim !== undefined);
 }

@@ -51,8 +51,10 @@ export interface TurnRecord {
   };
   /** The newest call that runs, or waits for its user. */
   readonly doing?: { readonly call: ToolCall; readonly started: boolean };
-  /** The prompt is stored and nothing answers it yet. */
+  /** The prompt is stored and nothing answers it yet: a cold server needs a second or two to begin (tricky case 10). */
   readonly unanswered?: true;
+  /** The turn before an unanswered prompt. */
+  readonly before?: TurnRecord;
   readonly promptId?: string;
   /** A turn of the `/api/session` routes, which `/session/status` never shows (tricky case 14). */
   readonly v2?: true;
@@ -76,7 +78,7 @@ export const PARTS_PER_TURN = 24;
 
 /**
  * The newest turn of a session from its newest messages (newest first, at least the newest user message and what
- * was written after it) and the newest parts of the newest message. Judges by the newest message, so an older
+ * was written after it) and the newest parts of the newest answer. Judges by the newest message, so an older
  * one that a killed process left open says nothing (tricky case 3).
  */
 export function newestTurn(
@@ -85,13 +87,16 @@ export function newestTurn(
 ): TurnRecord | undefined {
   const [newest] = messages;
   if (!newest) return undefined;
-  const lastWriteAt = Math.max(newest.updatedAt, ...parts.map((part) => part.updatedAt));
   if (newest.role === 'user') {
-    return { openedAt: newest.createdAt, lastWriteAt, unanswered: true, promptId: newest.id };
+    const answered = messages.slice(messages.findIndex((message) => message.role === 'assistant'));
+    const before = answered[0]?.role === 'assistant' ? newestTurn(answered, parts) : undefined;
+    const prompt = { openedAt: newest.createdAt, lastWriteAt: newest.updatedAt, promptId: newest.id };
+    return { ...prompt, unanswered: true, ...(before ? { before } : {}) };
   }
   const prompt =
     messages.find((message) => message.id === newest.parentId) ??
     messages.find((message) => message.role === 'user');
+  const lastWriteAt = Math.max(newest.updatedAt, ...parts.map((part) => part.updatedAt));
   const turn = {
     openedAt: Math.min(prompt?.createdAt ?? newest.createdAt, newest.createdAt),
     lastWriteAt,

@@ -32,7 +32,8 @@ export function localRef(sessionId: string): SessionRef {
 
 /** Sightings of all sessions of the local store. */
 export function localSightings(look: LocalLook): readonly Sighting[] {
-  return look.store.sessions.map((session) => {
+  return look.store.sessions.map((stored) => {
+    const session = begun(stored, look);
     const { verdict, owner } = ownerOf(session, look);
     return {
       session: localRef(session.info.id),
@@ -42,16 +43,31 @@ export function localSightings(look: LocalLook): readonly Sighting[] {
   });
 }
 
+/**
+ * A prompt that is only stored is no turn yet while a server that rests could be the one to begin it: the session is
+ * as it was before. Where no server can tell, it counts as a turn.
+ */
+function begun(session: StoredSession, look: LocalLook): StoredSession {
+  const { turn, info } = session;
+  if (!turn?.unanswered || ownerOf(session, look).verdict === 'alive') return session;
+  if (!look.views.some((view) => rests(view, session))) return session;
+  const { turn: _turn, ...rest } = session;
+  return turn.before ? { ...rest, info, turn: turn.before } : { ...rest, info };
+}
+
+function rests(view: ServerView, { turn, info }: StoredSession): boolean {
+  return (turn?.v2 ? view.coversV2 : view.covers(info.directory)) && !view.statuses.has(info.id);
+}
+
 interface Judged {
   readonly verdict: OwnerVerdict;
   readonly owner?: OpencodeProcess;
 }
 
-function ownerOf({ turn, info }: StoredSession, { owners, views }: LocalLook): Judged {
+function ownerOf(session: StoredSession, { owners, views }: LocalLook): Judged {
+  const { turn, info } = session;
   if (!turn || !owners || !isOpen(turn)) return { verdict: 'unknown' };
-  const resting = views.filter(
-    (view) => (turn.v2 ? view.coversV2 : view.covers(info.directory)) && !view.statuses.has(info.id),
-  );
+  const resting = views.filter((view) => rests(view, session));
   return judgeOwner(
     owners,
     { lastWriteAt: turn.lastWriteAt, ...(info.directory ? { directory: info.directory } : {}) },

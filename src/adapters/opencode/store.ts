@@ -4,6 +4,7 @@ import { databaseStamp } from '../../runtime/store/readonly-sqlite.ts';
 import type { FileStamp, IndexEntry, SessionIndex } from '../../runtime/store/session-index.ts';
 import { readSessions, type StoredSession } from './database.ts';
 import type { OpencodeHome } from './homes.ts';
+import type { TurnRecord } from './rows.ts';
 import { readStorage } from './storage.ts';
 import { objectOf, parseJson } from './values.ts';
 
@@ -169,17 +170,17 @@ const PROVIDER_ERRORS = /^(?:APIError|ProviderAuthError|ContextOverflowError|Con
 
 /** The index holds cleaned titles and states, no other content: no arguments of a call, no quoted rows. */
 function withoutContent(session: StoredSession): StoredSession {
-  const { turn } = session;
-  if (!turn) return session;
+  return session.turn ? { ...session, turn: quietTurn(session.turn) } : session;
+}
+
+function quietTurn(turn: TurnRecord): TurnRecord {
   const error = turn.end?.error;
   const quiet = error && !PROVIDER_ERRORS.test(error.name) ? { error: { name: error.name } } : {};
   return {
-    ...session,
-    turn: {
-      ...turn,
-      ...(turn.doing ? { doing: { ...turn.doing, call: { name: turn.doing.call.name } } } : {}),
-      ...(turn.end ? { end: { ...turn.end, ...quiet } } : {}),
-    },
+    ...turn,
+    ...(turn.doing ? { doing: { ...turn.doing, call: { name: turn.doing.call.name } } } : {}),
+    ...(turn.end ? { end: { ...turn.end, ...quiet } } : {}),
+    ...(turn.before ? { before: quietTurn(turn.before) } : {}),
   };
 }
 

@@ -150,6 +150,25 @@ describe('a server that rests', () => {
     });
   });
 
+  test('a prompt that is only stored is no turn yet: the session is as it was before (tricky case 10)', async () => {
+    const one = server();
+    one.sessions = [{ id: ID }];
+    const prompt = (store: Store): void => {
+      const data = { role: 'user', time: { created: NOW - 200 } };
+      store.message(ID, { id: 'msg_22e1d', time_created: NOW - 200, time_updated: NOW - 200, data });
+    };
+    const at = (before: (store: Store) => void) =>
+      look({
+        store: (store) => {
+          before(store);
+          prompt(store);
+        },
+        env: { SHADOWOB_CONNECTOR_OPENCODE_URL: one.url },
+      }).then(({ row }) => row().state);
+    expect(await at(never)).toBe('idle');
+    expect(await at(done)).toBe('completed');
+  });
+
   test('a permission that outlived its turn is no wait (tricky case 2)', async () => {
     const one = server();
     one.sessions = [{ id: ID }];
@@ -407,7 +426,11 @@ describe('a server whose store is not here (R-32)', () => {
   test('an open turn there that its server does not run can’t be judged: unknown', async () => {
     const one = server();
     one.sessions = [{ id: 'ses_far', title: 'Far', directory: '/srv/app', time: { created: 1, updated: 2 } }];
-    one.messages = { ses_far: remoteMessages.slice(0, 1) };
+    const unfinished = {
+      info: { id: ANSWER, role: 'assistant', parentID: PROMPT, time: { created: NOW - 49_000 } },
+      parts: [],
+    };
+    one.messages = { ses_far: [...remoteMessages.slice(0, 1), unfinished] };
     const { row } = await look({ store: done, env: { SHADOWOB_CONNECTOR_OPENCODE_URL: one.url } });
     expect(row('ses_far', one.url).state).toBe('unknown');
   });
