@@ -104,7 +104,7 @@ function showText(style: Style, session: Session, history: History | undefined, 
       session.subAgents.length > 0 ? session.subAgents.map((child) => child.sessionId).join(', ') : undefined,
     ],
     ['Processes', facts.pids && facts.pids.length > 0 ? facts.pids.join(', ') : undefined],
-    ['Server', facts.endpoint],
+    ['Server', facts.endpoint || undefined],
     ['Error', session.shown.error],
     ['Note', facts.note],
   ];

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { connect } from 'node:net';
 
 /** A TCP socket that waits for connections. */
 export interface Listener {
@@ -80,4 +81,25 @@ export function loopbackUrl(listener: Pick<Listener, 'address' | 'port'>): strin
   if (!reachable) return undefined;
   const host = listener.address.startsWith('127.') ? listener.address : '127.0.0.1';
   return `http://${host}:${listener.port}`;
+}
+
+/** How long a loopback connection may take, milliseconds: the kernel accepts it, however busy the program is. */
+const CONNECT_MS = 250;
+
+/**
+ * Whether somebody listens on a port of 127.0.0.1, where the sockets can't be listed. Windows repeats a refused
+ * connection for up to two seconds, which a list command would wait for at every call.
+ */
+export function isListening(port: number, timeoutMs = CONNECT_MS): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    const end = (listens: boolean): void => {
+      clearTimeout(clock);
+      socket.destroy();
+      resolve(listens);
+    };
+    const clock = setTimeout(() => end(false), timeoutMs);
+    socket.once('connect', () => end(true));
+    socket.once('error', () => end(false));
+  });
 }

@@ -1,8 +1,8 @@
 import type { ProcessHost } from '../../runtime/process/types.ts';
 import type { AdapterContext } from '../adapter.ts';
-import { type Endpoint, findEndpoints, isLoopback } from './endpoints.ts';
+import { DEFAULT_URL, type Endpoint, findEndpoints, isLoopback } from './endpoints.ts';
 import type { HttpFailure } from './http.ts';
-import { listListeners } from './listeners.ts';
+import { isListening, listListeners } from './listeners.ts';
 import type { OpencodeProcess } from './owners.ts';
 import { createServerApi, type ServerApi } from './server-api.ts';
 
@@ -44,12 +44,14 @@ export interface FindOptions {
 /** Asks every candidate at once whether it is a healthy server, and whose sessions it has. */
 export async function findHealthy(context: AdapterContext, options: FindOptions): Promise<FoundServers> {
   const uid = process.getuid?.();
+  const listeners = options.host.platform === 'linux' ? listListeners(options.host.procRoot) : undefined;
   const { endpoints, invalid } = findEndpoints(context, options.endpoint, {
     servers: options.running,
-    listeners: options.host.platform === 'linux' ? listListeners(options.host.procRoot) : undefined,
+    listeners,
     ...(uid === undefined ? {} : { uid }),
   });
-  const candidates = endpoints.filter((endpoint) => !options.skip?.has(endpoint.url));
+  const wanted = endpoints.filter((endpoint) => !options.skip?.has(endpoint.url));
+  const candidates = await withoutSilentDefault(wanted, listeners !== undefined);
   const answers = await Promise.all(candidates.map((endpoint) => probe(endpoint, context, options)));
   return {
     local: answers.flatMap((answer) => (answer.kind === 'local' ? [answer.server] : [])),
@@ -57,6 +59,16 @@ export async function findHealthy(context: AdapterContext, options: FindOptions)
     refused: answers.flatMap((answer) => (answer.kind === 'refused' ? [answer.refused] : [])),
     ...(invalid === undefined ? {} : { invalid }),
   };
+}
+
+/** The default address is only a guess: without a list of sockets it is tried before anything is sent. */
+async function withoutSilentDefault(
+  endpoints: readonly Endpoint[],
+  socketsAreKnown: boolean,
+): Promise<readonly Endpoint[]> {
+  const guessed = endpoints.find(({ url, named }) => url === DEFAULT_URL && !named);
+  if (!guessed || socketsAreKnown || (await isListening(Number(new URL(DEFAULT_URL).port)))) return endpoints;
+  return endpoints.filter((endpoint) => endpoint !== guessed);
 }
 
 type Probe =

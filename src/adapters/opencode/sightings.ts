@@ -106,9 +106,10 @@ function factsOfStored(
   return {
     ...facts,
     lastActivityAt: activityAt,
-    ...(view ? { endpoint: view.endpoint.url } : {}),
+    // Said also when there is none: an absent value would leave the last one standing (S-006).
+    endpoint: view?.endpoint.url ?? '',
+    pids: pid === undefined ? [] : [pid],
     ...(usedTokens === undefined ? {} : { contextUsage: { usedTokens } }),
-    ...(pid === undefined ? {} : { pids: [pid] }),
     ...(diff ? { native: { ...facts.native, diffFile: diff.name, diffBytes: diff.bytes } } : {}),
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { DEFAULT_URL, findEndpoints, isLoopback } from '../../../src/adapters/opencode/endpoints.ts';
-import { loopbackUrl, parseListeners } from '../../../src/adapters/opencode/listeners.ts';
+import { isListening, loopbackUrl, parseListeners } from '../../../src/adapters/opencode/listeners.ts';
 import type { OpencodeProcess } from '../../../src/adapters/opencode/owners.ts';
 
 const PASSWORD = { OPENCODE_SERVER_PASSWORD: 'secret' };
@@ -111,5 +111,22 @@ describe('addresses', () => {
       'http://127.0.0.1:4100',
       undefined,
     ]);
+  });
+
+  test('a port that nobody listens on is told without sending anything', async () => {
+    const asked: string[] = [];
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch(request) {
+        asked.push(request.url);
+        return new Response('');
+      },
+    });
+    const port = server.port ?? 0;
+    expect(await isListening(port)).toBe(true);
+    await server.stop(true);
+    expect(await isListening(port)).toBe(false);
+    expect(asked).toEqual([]);
   });
 });

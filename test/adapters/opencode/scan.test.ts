@@ -132,6 +132,7 @@ describe('a server that rests', () => {
   test('without a server the same session is unknown, never idle (design rule 3)', async () => {
     const { row, scan } = await look({ store: never });
     expect(row()).toMatchObject({ state: 'unknown', source: 'database' });
+    expect(Object.keys(row())).not.toContain('endpoint');
     expect(scan.instances).toMatchObject([{ instanceId: 'local-data', status: 'available' }]);
   });
 
