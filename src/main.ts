@@ -1,10 +1,16 @@
-/** The entry. `--version` loads nothing else; everything else is imported on demand. */
+/**
+ * The entry. Two paths load nothing else: `hook`, which runs inside of other programs' turns (R-24), and
+ * `--version`. Everything else is imported on demand.
+ */
 import { writeSync } from 'node:fs';
 import { versionText } from './version.ts';
 
 const args = process.argv.slice(2);
 
-if (args[0] === '--version' || args[0] === '-V') {
+if (args[0] === 'hook') {
+  const { runHook } = await import('./commands/hook.ts');
+  await runHook(args.slice(1));
+} else if (args[0] === '--version' || args[0] === '-V') {
   // `process.stdout` takes 5 ms when it is first touched, a write to the descriptor takes none.
   writeSync(1, versionText());
 } else {

@@ -41,10 +41,10 @@ export type WireEvent =
   | { readonly stream_state: WireState };
 
 /**
- * What a `stop` was, when it was not the good end of a turn: it failed (R-09), met an output limit (R-17), or ended
- * something that was no turn of the user's (R-18). Absent for a good end.
+ * What a `stop` was, when it was not the good end of a turn: it failed (R-09), met an output limit (R-17), was
+ * stopped by its user, or ended something that was no turn of the user's (R-18). Absent for a good end.
  */
-export const STOP_OUTCOMES = ['failed', 'limited', 'none'] as const;
+export const STOP_OUTCOMES = ['failed', 'limited', 'stopped', 'none'] as const;
 export type StopOutcome = (typeof STOP_OUTCOMES)[number];
 
 /** When an event fired and which it was (S-009). */
