@@ -1,7 +1,7 @@
 import type { FileSystemPort } from '../../runtime/files/file-system.ts';
 import { cleanTitle } from '../../runtime/session/text.ts';
 import { type ReadonlyDatabase, readSqlite, type SqliteRead } from '../../runtime/store/readonly-sqlite.ts';
-import { isDefaultTitle, modelName, type SessionInfo } from './info.ts';
+import { modelName, ownTitle, type SessionInfo } from './info.ts';
 import {
   type MessageRow,
   newestTurn,
@@ -15,7 +15,7 @@ import { numberOf, objectOf, parseJson, present, textOf } from './values.ts';
 
 /** One session of the database. Times are epoch milliseconds. */
 export interface StoredSession {
-  /** Its title is cleaned: OpenCode's own, or the first prompt of a session that has none yet. */
+  /** Its title is OpenCode's own, or the first prompt of a session that has none yet. */
   readonly info: SessionInfo;
   /** The newest write of the session, a message or a part: `session.time_updated` stands still during an answer. */
   readonly activityAt: number;
@@ -111,10 +111,6 @@ function readRow(row: Readonly<Record<string, unknown>>): SessionInfo | undefine
 function needsParts({ completedAt, finish, error }: MessageRow): boolean {
   if (error) return false;
   return completedAt === undefined || finish === undefined || finish === 'tool-calls';
-}
-
-function ownTitle(title: string | undefined): string | undefined {
-  return title === undefined || isDefaultTitle(title) ? undefined : cleanTitle(title);
 }
 
 function readStored(database: ReadonlyDatabase, info: SessionInfo, hasV2: boolean): StoredSession {

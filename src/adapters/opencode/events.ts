@@ -1,9 +1,11 @@
 import type { BusEvent } from './bus.ts';
 import { sessionOf } from './bus.ts';
+import { applyV2 } from './events-v2.ts';
 import { timeOfId } from './ids.ts';
 import { readSessionInfo } from './info.ts';
 import { isBusy, type LiveAnswer, type LiveSession, stateOfLive, unseen, type Wait } from './live.ts';
-import { outcomeOf, outcomeOfError, readTurnError, toolCall } from './outcome.ts';
+import { endOfTurn, openTurn, rest } from './live-turn.ts';
+import { readTurnError, toolCall } from './outcome.ts';
 import { numberOf, objectOf, textOf } from './values.ts';
 
 /**
@@ -110,48 +112,6 @@ function applyStatus(
   if (type !== 'busy' && type !== 'retry') return session;
   const open = isBusy(session) ? session : openTurn(session, at);
   return { ...open, phase: type, streaming: type === 'busy' && open.streaming, lastAt: at };
-}
-
-/** A turn begins with its prompt; one that came before the newest turn is that turn's own (a shell run has none yet). */
-function openTurn(session: LiveSession, at: number): LiveSession {
-  const asked = session.prompt?.at;
-  const last = session.turn.openedAt;
-  const openedAt = asked !== undefined && (last === undefined || asked > last) ? asked : at;
-  const { answer: _answer, failure: _failure, ...kept } = session;
-  return { ...kept, phase: 'busy', turn: { openedAt }, waits: new Map(), tools: new Map(), streaming: false };
-}
-
-/**
- * The process rests. Of a session that it has not run that says nothing (R-13). Requests outlive their turn in
- * `GET /permission`; here they go with it.
- */
-function rest(session: LiveSession, at: number): LiveSession {
-  if (!isBusy(session)) return session;
-  const resting: LiveSession = {
-    ...session,
-    phase: 'idle',
-    streaming: false,
-    waits: new Map(),
-    tools: new Map(),
-    lastAt: at,
-  };
-  return { ...resting, turn: endOfTurn(resting, at) };
-}
-
-function endOfTurn(session: LiveSession, at: number): LiveSession['turn'] {
-  const { answer, failure, turn } = session;
-  const openedAt = turn.openedAt ?? at;
-  const error = answer?.error ?? failure;
-  const closed = answer?.completedAt !== undefined || answer?.error !== undefined;
-  const end = closed && answer ? outcomeOf(answer) : failure ? outcomeOfError(failure) : undefined;
-  if (end === undefined) return { openedAt };
-  const endedAt = Math.max(openedAt, turn.endedAt ?? answer?.completedAt ?? at);
-  return {
-    openedAt,
-    endedAt,
-    end,
-    ...(error && end === 'failed' ? { error: error.text ?? error.name } : {}),
-  };
 }
 
 /**
@@ -297,32 +257,4 @@ function answered(session: LiveSession, requestId: string | undefined, at: numbe
   const waits = new Map(session.waits);
   waits.delete(requestId);
   return { ...session, waits, lastAt: at };
-}
-
-/**
- * Sessions of the `/api/session` routes speak a language of their own and never show in `/session/status`.
- * Seen: prompt.admitted, prompted, step.started, text.started, text.delta, text.ended, step.failed; the rest is
- * read by its form (`*.delta`, `*.ended`, `step.*`).
- */
-function applyV2(
-  session: LiveSession,
-  type: string,
-  properties: BusEvent['properties'],
-  at: number,
-): LiveSession {
-  if (type === 'step.failed') {
-    const error = readTurnError(properties['error']) ?? { name: 'unknown' };
-    return rest({ ...session, answer: { id: '', hasParts: true, completedAt: at, error } }, at);
-  }
-  if (type === 'step.ended') return endStep(session, textOf(properties['finish']), at);
-  const open = isBusy(session) ? session : openTurn(session, at);
-  if (type.endsWith('.delta')) return { ...open, streaming: true, lastAt: at };
-  if (type.endsWith('.ended')) return { ...open, streaming: false, lastAt: at };
-  const begins = type === 'prompt.admitted' || type === 'prompted' || type.endsWith('.started');
-  return begins ? { ...open, lastAt: at } : session;
-}
-
-function endStep(session: LiveSession, finish: string | undefined, at: number): LiveSession {
-  if (finish === undefined || finish === 'tool-calls') return { ...session, streaming: false, lastAt: at };
-  return rest({ ...session, answer: { id: '', hasParts: true, completedAt: at, finish } }, at);
 }

@@ -5,6 +5,7 @@ import { numberOf, objectOf, present, textOf } from './values.ts';
 /** Facts of a session as the API, the stream and the database all tell them. Times are epoch milliseconds. */
 export interface SessionInfo {
   readonly id: string;
+  /** Cleaned, and none of the default ones. */
   readonly title?: string;
   readonly parentId?: string;
   readonly directory?: string;
@@ -26,7 +27,7 @@ export function readSessionInfo(value: unknown): SessionInfo | undefined {
   const location = objectOf(raw['location']);
   return present<SessionInfo>({
     id,
-    title: textOf(raw['title']),
+    title: ownTitle(textOf(raw['title'])),
     parentId: textOf(raw['parentID']),
     directory: textOf(raw['directory']) ?? textOf(location?.['directory']),
     agent: textOf(raw['agent']),
@@ -50,17 +51,19 @@ export function modelName(value: unknown): string | undefined {
 
 const DEFAULT_TITLE = /^(?:New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
-/** True for the title that OpenCode gives before it has thought of one. */
-export function isDefaultTitle(title: string): boolean {
-  return DEFAULT_TITLE.test(title);
+/**
+ * OpenCode's own title of a session, cleaned. The one it gives before it has thought of one is no title: the first
+ * prompt, where it is known, is better.
+ */
+export function ownTitle(title: string | undefined): string | undefined {
+  return title === undefined || DEFAULT_TITLE.test(title) ? undefined : cleanTitle(title);
 }
 
-/** Facts for the registry. A default title is no title: the first prompt, where known, is a better one. */
+/** Facts for the registry. */
 export function factsOf(info: SessionInfo, source: SessionSource, status?: string): SessionFacts {
-  const title = info.title === undefined || isDefaultTitle(info.title) ? undefined : cleanTitle(info.title);
   const lineage: Lineage | undefined = info.parentId ? { parentId: info.parentId } : undefined;
   return {
-    ...(title ? { title } : {}),
+    ...(info.title ? { title: info.title } : {}),
     ...(info.directory ? { workDir: info.directory } : {}),
     ...(info.model ? { model: info.model } : {}),
     ...(info.createdAt === undefined ? {} : { startedAt: info.createdAt }),
@@ -72,10 +75,18 @@ export function factsOf(info: SessionInfo, source: SessionSource, status?: strin
   };
 }
 
-/** `{status,slug,agent,version}` with a server, `{agent,slug,version}` without (`cli-surface.md` §5). */
+/** `{status,slug,agent,version}` with a server, the same without `status` from files (`cli-surface.md` §5). */
 function nativeOf(info: SessionInfo, status: string | undefined): Readonly<Record<string, string>> {
-  const fields = { status, slug: info.slug, agent: info.agent, version: info.version };
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) => (value ? [[key, oneLine(value).slice(0, 120)]] : [])),
-  );
+  const native: Record<string, string> = {};
+  if (status) native['status'] = status;
+  if (info.slug) native['slug'] = word(info.slug);
+  if (info.agent) native['agent'] = word(info.agent);
+  if (info.version) native['version'] = word(info.version);
+  return native;
+}
+
+/** One line of at most 120 characters; nearly all of them are, and cleaning thousands of them shows in a list's time. */
+function word(text: string): string {
+  const short = text.slice(0, 120);
+  return /^[\x20-\x7e]*$/.test(short) ? short : oneLine(short);
 }

@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import { type FileSystemPort, tryNames, tryStat } from '../../runtime/files/file-system.ts';
-import { cleanTitle } from '../../runtime/session/text.ts';
 import type { StoredSession } from './database.ts';
-import { isDefaultTitle, readSessionInfo } from './info.ts';
+import { readSessionInfo } from './info.ts';
 import { parseJson } from './values.ts';
 
 /** Files of the older layout that are read at most, newest first, and the bytes of each. */
@@ -73,12 +72,7 @@ function readDescribed(
 ): (StoredSession & { readonly diff?: DiffFile }) | undefined {
   const info = readSessionInfo(parseJson(readText(file, files)));
   if (!info) return undefined;
-  const { title: raw, ...rest } = info;
-  const title = raw === undefined || isDefaultTitle(raw) ? undefined : cleanTitle(raw);
-  return {
-    info: { ...rest, ...(title ? { title } : {}) },
-    activityAt: Math.max(info.updatedAt ?? 0, info.createdAt ?? 0) || file.mtimeMs,
-  };
+  return { info, activityAt: Math.max(info.updatedAt ?? 0, info.createdAt ?? 0) || file.mtimeMs };
 }
 
 function readText(file: Found, files: FileSystemPort): string {
