@@ -33,6 +33,8 @@ export function kindOf(line: Line): string {
   return lookAt(line).kind;
 }
 
+const OPENS = '{'.charCodeAt(0);
+const CLOSES = '}'.charCodeAt(0);
 const T = 't'.charCodeAt(0);
 const SPACE = ' '.charCodeAt(0);
 /** First letters of the types that anybody asks for; the many other kinds are not even spelt out. */
@@ -41,6 +43,8 @@ const TYPE_AT = '{"type":"'.length;
 const TYPE_BYTES = 32;
 
 function readKind(line: Line): string {
+  // What is plainly no object is parsed like a row of weight, so that it is counted as malformed.
+  if (line.byteAt(0) !== OPENS || line.byteAt(line.size - 1) !== CLOSES) return 'conversation';
   // Metadata rows begin with their type, conversation rows with their parent.
   if (line.byteAt(2) === T) return typeOf(line);
   const start = line.prefix(KIND_BYTES);

@@ -75,7 +75,7 @@ export async function scanClaude(
     lives.flatMap((life) => life.roster),
     host,
   );
-  const transcripts = lookAgain(read, found, owners, reading, files);
+  const transcripts = lookAgain(read, found, owners, reading, files, context.now());
   const processes = await processesFor(transcripts, owners, host);
   memory.departures.note(ownedIds(owners), context.now());
   const others = otherLives(transcripts, owners, processes, {
@@ -177,19 +177,26 @@ function lookAgain(
   owners: Owners,
   reading: TranscriptReading,
   files: FileSystemPort,
+  now: number,
 ): ReadonlyMap<string, Transcript> {
   const again = new Map(transcripts);
   const owned = ownedIds(owners);
   for (const [sessionId, transcript] of transcripts) {
     const file = found.get(sessionId)?.newest;
     const { state, failure } = transcript.summary.turn;
-    if (!file || (!hasOpenTurn(state) && !failure)) continue;
-    const now = owned.has(sessionId) ? file : changedSince(file, files);
-    const summary = now && reading.full(now);
-    if (now && summary) again.set(sessionId, transcriptOf(now, summary));
+    const isOwned = owned.has(sessionId);
+    const isOpen = hasOpenTurn(state);
+    if (!file || (!isOpen && !(failure && isOwned))) continue;
+    if (!isOwned && now - file.stat.mtimeMs > STILL_WRITTEN_MS) continue;
+    const latest = isOwned ? file : changedSince(file, files);
+    const summary = latest && reading.full(latest);
+    if (latest && summary) again.set(sessionId, transcriptOf(latest, summary));
   }
   return again;
 }
+
+/** A file that was not written for this long does not change between two looks of one scan. */
+const STILL_WRITTEN_MS = 60_000;
 
 function changedSince(file: FoundTranscript, files: FileSystemPort): FoundTranscript | undefined {
   const stat = tryStat(files, file.path);
@@ -231,20 +238,23 @@ function partsOf(
   const transcript = transcripts.get(sessionId);
   const companion = isOwned ? file?.newest.companion : undefined;
   const subAgents = companion ? countSubAgents(files, companion) : 0;
-  const note = job?.needs && isOwned ? `the background job needs you: ${job.needs}` : undefined;
-  const unread = file && !transcript ? { unread: file.newest } : {};
-  return {
+  const parts: { -readonly [K in keyof SessionParts]: SessionParts[K] } = {
     sessionId,
-    owners: owners.get(sessionId) ?? [],
-    otherLife: jobLife(job, isOwned) ?? others.get(sessionId) ?? { kind: 'unknown' },
-    ...(transcript ? { transcript } : unread),
-    ...(file && file.others > 0 ? { otherFiles: file.others } : {}),
-    ...(forkedFromId ? { forkedFromId } : {}),
-    ...(subAgents > 0 ? { subAgents } : {}),
-    ...(note ? { note } : {}),
-    ...(job ? { jobId: job.id } : {}),
+    owners: owners.get(sessionId) ?? NO_OWNERS,
+    otherLife: jobLife(job, isOwned) ?? others.get(sessionId) ?? NOT_KNOWN,
   };
+  if (transcript) parts.transcript = transcript;
+  else if (file) parts.unread = file.newest;
+  if (file && file.others > 0) parts.otherFiles = file.others;
+  if (forkedFromId) parts.forkedFromId = forkedFromId;
+  if (subAgents > 0) parts.subAgents = subAgents;
+  if (job?.needs && isOwned) parts.note = `the background job needs you: ${job.needs}`;
+  if (job) parts.jobId = job.id;
+  return parts;
 }
+
+const NO_OWNERS: SessionParts['owners'] = [];
+const NOT_KNOWN: OtherLife = { kind: 'unknown' };
 
 /** A background job that the program calls ended has no process any more, whatever its version writes. */
 function jobLife(job: Job | undefined, isOwned: boolean): OtherLife | undefined {

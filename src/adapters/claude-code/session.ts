@@ -53,14 +53,16 @@ export interface SessionParts {
 /** Builds the sighting of one session: its claims, one a feed, and its facts. Pure. */
 export function sightingOf(parts: SessionParts): Sighting {
   const { transcript, owners } = parts;
+  const claims: Claim[] = [];
+  const recorded = transcript && transcriptClaim(transcript, owners);
+  if (recorded) claims.push(recorded);
+  for (const owner of owners) claims.push(liveClaim(owner.file, owner.life));
+  const life = lifeClaim(parts);
+  if (life) claims.push(life);
   return {
     session: { runtimeId: RUNTIME_ID, instanceId: INSTANCE_ID, sessionId: parts.sessionId },
     facts: factsOf(parts),
-    claims: [
-      ...(transcript ? transcriptClaims(transcript, owners) : []),
-      ...owners.map((owner) => liveClaim(owner.file, owner.life)),
-      ...lifeClaims(parts),
-    ],
+    claims,
   };
 }
 
@@ -70,37 +72,33 @@ export function sightingOf(parts: SessionParts): Sighting {
  */
 const SILENT_TURN_MS = 15 * 60_000;
 
-function transcriptClaims(transcript: Transcript, owners: readonly Owner[]): readonly Claim[] {
+function transcriptClaim(transcript: Transcript, owners: readonly Owner[]): Claim | undefined {
   const { turn, skipped } = transcript.summary;
-  if (turn.state.kind === 'unknown') return [];
+  if (turn.state.kind === 'unknown') return undefined;
   // Records dated in the future (a clock that was set back) count as written when the file was (C21).
   const clamp = (time: number): number => Math.min(time, transcript.mtimeMs);
-  const alive = owners.some((owner) => owner.life === 'alive');
-  const goesOn = turn.provisional && alive;
+  const goesOn = turn.provisional && owners.some((owner) => owner.life === 'alive');
   const says = goesOn ? RUNNING : turn.state;
-  const quiet = says.kind === 'working' && says.doing !== 'tool';
-  return [
-    {
-      feed: 'claude-code.transcript',
-      confidence: 'inferred',
-      at: clamp(turn.at ?? transcript.mtimeMs),
-      says,
-      turn: goesOn ? openOnly(turn.turn, clamp) : clampTimes(turn.turn, clamp),
-      ...(turn.answeredAt !== undefined ? { answeredAt: clamp(turn.answeredAt) } : {}),
-      ...(quiet ? { staleAfterMs: SILENT_TURN_MS } : {}),
-      ...(turn.pendingAgents > 0 && !hasOpenTurn(says) ? { backgroundWork: turn.pendingAgents } : {}),
-      detail: `the newest record is ${turn.last}`,
-      ...(skipped > 0 ? { skipped } : {}),
-    },
-  ];
+  const claim: Writable<Claim> = {
+    feed: 'claude-code.transcript',
+    confidence: 'inferred',
+    at: clamp(turn.at ?? transcript.mtimeMs),
+    says,
+    turn: goesOn ? openOnly(turn.turn, clamp) : clampTimes(turn.turn, clamp),
+    detail: `the newest record is ${turn.last}`,
+  };
+  if (turn.answeredAt !== undefined) claim.answeredAt = clamp(turn.answeredAt);
+  if (says.kind === 'working' && says.doing !== 'tool') claim.staleAfterMs = SILENT_TURN_MS;
+  if (turn.pendingAgents > 0 && !hasOpenTurn(says)) claim.backgroundWork = turn.pendingAgents;
+  if (skipped > 0) claim.skipped = skipped;
+  return claim;
 }
 
 function clampTimes(turn: TurnFacts, clamp: (time: number) => number): TurnFacts {
-  return {
-    ...turn,
-    ...(turn.openedAt !== undefined ? { openedAt: clamp(turn.openedAt) } : {}),
-    ...(turn.endedAt !== undefined ? { endedAt: clamp(turn.endedAt) } : {}),
-  };
+  const clamped: Writable<TurnFacts> = { ...turn };
+  if (turn.openedAt !== undefined) clamped.openedAt = clamp(turn.openedAt);
+  if (turn.endedAt !== undefined) clamped.endedAt = clamp(turn.endedAt);
+  return clamped;
 }
 
 /** A reply cut at the output limit is no end while the program lives to go on with it (R-17). */
@@ -108,23 +106,26 @@ function openOnly(turn: TurnFacts, clamp: (time: number) => number): TurnFacts {
   return turn.openedAt === undefined ? {} : { openedAt: clamp(turn.openedAt) };
 }
 
-function lifeClaims(parts: SessionParts): readonly Claim[] {
-  const { otherLife, transcript } = parts;
-  if (otherLife.kind === 'unknown') return [];
+function lifeClaim({ otherLife, transcript }: SessionParts): Claim | undefined {
+  if (otherLife.kind === 'unknown') return undefined;
   const present = otherLife.kind === 'present';
-  return [
-    {
-      feed: 'claude-code.process',
-      ...(present ? { owner: String(otherLife.pid) } : {}),
-      confidence: 'inferred',
-      at: (present ? undefined : otherLife.at) ?? transcript?.mtimeMs ?? 0,
-      says: { kind: 'silent' },
-      life: present ? 'alive' : 'dead',
-      detail: otherLife.why,
-    },
-  ];
+  const claim: Writable<Claim> = {
+    feed: 'claude-code.process',
+    confidence: 'inferred',
+    at: (present ? undefined : otherLife.at) ?? transcript?.mtimeMs ?? 0,
+    says: SILENT,
+    life: present ? 'alive' : 'dead',
+    detail: otherLife.why,
+  };
+  if (present) claim.owner = String(otherLife.pid);
+  return claim;
 }
 
+const SILENT = { kind: 'silent' } as const;
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Built step by step and not from parts, since a scan has thousands of sessions. */
 function factsOf(parts: SessionParts): SessionFacts {
   const { transcript, owners } = parts;
   const summary = transcript?.summary;
@@ -134,31 +135,29 @@ function factsOf(parts: SessionParts): SessionFacts {
   const startedAt = summary?.startedAt ?? owner?.file.startedAt;
   const lastActivityAt = activityOf(transcript) ?? parts.unread?.stat.mtimeMs ?? owner?.file.statusAt;
   const entrypoint = owner?.file.entrypoint ?? summary?.entrypoint;
-  const pids = owners.filter((o) => o.life === 'alive').map((o) => o.file.pid);
-  const present = parts.otherLife.kind === 'present' ? [parts.otherLife.pid] : [];
   const lineage = lineageOf(parts);
-  return {
-    source: 'transcript',
-    ...(title ? { title } : {}),
-    ...(workDir ? { workDir } : {}),
-    ...(summary?.turn.model ? { model: summary.turn.model } : {}),
-    ...(startedAt !== undefined ? { startedAt } : {}),
-    ...(lastActivityAt !== undefined ? { lastActivityAt } : {}),
-    ...(summary?.turn.usedTokens !== undefined
-      ? { contextUsage: { usedTokens: summary.turn.usedTokens } }
-      : {}),
-    ...(entrypoint ? { headless: entrypoint !== 'cli' } : {}),
-    ...(pids.length + present.length > 0 ? { pids: [...pids, ...present] } : {}),
-    ...(lineage ? { lineage } : {}),
-    ...(parts.note ? { note: parts.note } : {}),
-    ...fileOf(parts),
-    native: nativeOf(parts),
-  };
+  const facts: Writable<SessionFacts> = { source: 'transcript', native: nativeOf(parts) };
+  if (title) facts.title = title;
+  if (workDir) facts.workDir = workDir;
+  if (summary?.turn.model) facts.model = summary.turn.model;
+  if (startedAt !== undefined) facts.startedAt = startedAt;
+  if (lastActivityAt !== undefined) facts.lastActivityAt = lastActivityAt;
+  if (summary?.turn.usedTokens !== undefined) facts.contextUsage = { usedTokens: summary.turn.usedTokens };
+  if (entrypoint) facts.headless = entrypoint !== 'cli';
+  const pids = pidsOf(parts);
+  if (pids.length > 0) facts.pids = pids;
+  if (lineage) facts.lineage = lineage;
+  if (parts.note) facts.note = parts.note;
+  const size = transcript?.size ?? parts.unread?.stat.size;
+  const file = transcript?.path ?? parts.unread?.path;
+  if (size !== undefined) facts.sizeBytes = size;
+  if (file !== undefined) facts.file = file;
+  return facts;
 }
 
-function fileOf({ transcript, unread }: SessionParts): Pick<SessionFacts, 'sizeBytes' | 'file'> {
-  if (transcript) return { sizeBytes: transcript.size, file: transcript.path };
-  return unread ? { sizeBytes: unread.stat.size, file: unread.path } : {};
+function pidsOf({ owners, otherLife }: SessionParts): readonly number[] {
+  const alive = owners.filter((owner) => owner.life === 'alive').map((owner) => owner.file.pid);
+  return otherLife.kind === 'present' ? [...alive, otherLife.pid] : alive;
 }
 
 /** The newest conversation row; a row from the future counts as written when the file was. */
@@ -183,14 +182,14 @@ function nativeOf(parts: SessionParts): NonNullable<SessionFacts['native']> {
   const version = owner?.version ?? summary?.version;
   const jobId = parts.jobId ?? owner?.jobId;
   const path = parts.transcript?.path ?? parts.unread?.path;
-  return {
-    ...(path ? { transcriptFile: baseName(path) } : {}),
-    ...(version ? { version } : {}),
-    ...(summary?.gitBranch ? { gitBranch: summary.gitBranch } : {}),
-    ...(jobId ? { jobId } : {}),
-  };
+  const native: Record<string, string> = {};
+  if (path) native['transcriptFile'] = baseName(path);
+  if (version) native['version'] = version;
+  if (summary?.gitBranch) native['gitBranch'] = summary.gitBranch;
+  if (jobId) native['jobId'] = jobId;
+  return native;
 }
 
 function baseName(path: string): string {
-  return path.split(/[\\/]/).at(-1) ?? path;
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
 }

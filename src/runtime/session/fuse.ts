@@ -132,12 +132,20 @@ function reportsFollow({ reported, turnOpenedAt }: Context): boolean {
  * end before the prompt is another turn's (R-09).
  */
 function endOfTurn(claims: readonly Claim[], openedAt: number | undefined): TurnFacts | undefined {
-  const ended = claims.filter(
-    (c) => c.turn?.end !== undefined && (c.turn.endedAt ?? c.at) >= (openedAt ?? Number.NEGATIVE_INFINITY),
-  );
-  const rank = { exact: 0, reported: 1, inferred: 2 } as const;
-  const rankOf = (claim: Claim) => (claim.ledger ? 0 : rank[claim.confidence] + 1);
-  return ended.sort((a, b) => rankOf(a) - rankOf(b) || b.at - a.at)[0]?.turn;
+  let best: Claim | undefined;
+  for (const claim of claims) {
+    const { turn } = claim;
+    if (turn?.end === undefined || (turn.endedAt ?? claim.at) < (openedAt ?? Number.NEGATIVE_INFINITY))
+      continue;
+    if (!best || (endRank(claim) - endRank(best) || best.at - claim.at) < 0) best = claim;
+  }
+  return best?.turn;
+}
+
+const END_RANK = { exact: 1, reported: 2, inferred: 3 } as const;
+
+function endRank(claim: Claim): number {
+  return claim.ledger ? 0 : END_RANK[claim.confidence];
 }
 
 function fuseExact(context: Context, exact: Spoken): Verdict {
