@@ -1,11 +1,18 @@
-import { type ArgsDef, type ParsedArgs, parseArgs } from 'citty';
+import type { ArgDef, ArgsDef, ParsedArgs } from 'citty';
 import { ConnectorError } from '../runtime/errors.ts';
 import { COMMON_ARGS, type Command } from './command.ts';
 import { nearest } from './suggest.ts';
 
+/** What the words of a command line mean, one after another. */
+interface Reading {
+  readonly values: Record<string, string | boolean>;
+  readonly positionals: string[];
+}
+
 /**
  * Reads a command's arguments strictly: an unknown flag, a flag without its value and a word too many are
- * refused by name (the existing connector took the next flag as the value and ignored the unknown).
+ * refused by name (the existing connector took the next flag as the value and ignored the unknown). Declarations
+ * are citty's; its parser is not used, since it can't refuse, and `node:util` below it costs 7 ms of every start.
  *
  * @throws ConnectorError `usage`
  */
@@ -15,8 +22,8 @@ export function parseCommandArgs<Args extends ArgsDef>(
 ): ParsedArgs<Args> {
   const defs: ArgsDef = { ...command.args, ...COMMON_ARGS };
   const next = `See: shadowob-connector ${command.name} --help`;
-  const positionals = checkTokens(defs, argv, next);
-  const places = Object.values(defs).filter((def) => def.type === 'positional');
+  const { values, positionals } = readWords(defs, argv, next);
+  const places = Object.entries(defs).filter(([, def]) => def.type === 'positional');
   if (positionals.length > places.length) {
     throw new ConnectorError(
       'usage',
@@ -24,37 +31,46 @@ export function parseCommandArgs<Args extends ArgsDef>(
       next,
     );
   }
-  const missing = Object.entries(defs)
-    .filter(([, def]) => def.type === 'positional')
-    .slice(positionals.length)
-    .find(([, def]) => def.required === true);
+  const missing = places.slice(positionals.length).find(([, def]) => def.required === true);
   if (missing) throw new ConnectorError('usage', `${command.name} needs ${missing[0].toUpperCase()}`, next);
-  return parseArgs<Args>([...argv], defs);
+  for (const [i, [name]] of places.entries()) {
+    const word = positionals[i];
+    if (word !== undefined) values[name] = word;
+  }
+  // Every value was checked against the declaration that its type comes from.
+  return { _: positionals, ...values } as unknown as ParsedArgs<Args>;
 }
 
-/** Checks flags one by one and gives the words that are no flags. */
-function checkTokens(defs: ArgsDef, argv: readonly string[], next: string): string[] {
-  const positionals: string[] = [];
+function readWords(defs: ArgsDef, argv: readonly string[], next: string): Reading {
+  const reading: Reading = { values: {}, positionals: [] };
   for (let i = 0; i < argv.length; i += 1) {
     const token = argv[i] ?? '';
-    if (token === '--') return [...positionals, ...argv.slice(i + 1)];
+    if (token === '--') {
+      reading.positionals.push(...argv.slice(i + 1));
+      break;
+    }
     if (!token.startsWith('-') || token === '-') {
-      positionals.push(token);
+      reading.positionals.push(token);
       continue;
     }
-    const [name = '', inline] = splitFlag(token);
-    const def = findFlag(defs, name);
-    if (!def) throw unknownFlag(defs, name, next);
-    if (def.type === 'boolean') continue;
+    const [flag = '', inline] = splitFlag(token);
+    const found = findFlag(defs, flag);
+    if (!found) throw unknownFlag(defs, flag, next);
+    const [name, def] = found;
+    if (def.type === 'boolean') {
+      reading.values[name] = inline === undefined ? !flag.startsWith('--no-') : inline !== 'false';
+      continue;
+    }
     const value = inline ?? argv[i + 1];
     if (inline === undefined) i += 1;
     const swallowsFlag =
       inline === undefined && value !== undefined && findFlag(defs, splitFlag(value)[0]) !== undefined;
     if (value === undefined || value === '' || swallowsFlag) {
-      throw new ConnectorError('usage', `${name} needs a value`, next);
+      throw new ConnectorError('usage', `${flag} needs a value`, next);
     }
+    reading.values[name] ??= value;
   }
-  return positionals;
+  return reading;
 }
 
 function splitFlag(token: string): [string, string | undefined] {
@@ -62,13 +78,13 @@ function splitFlag(token: string): [string, string | undefined] {
   return at < 0 ? [token, undefined] : [token.slice(0, at), token.slice(at + 1)];
 }
 
-function findFlag(defs: ArgsDef, token: string) {
+function findFlag(defs: ArgsDef, token: string): [string, ArgDef] | undefined {
   return Object.entries(defs).find(([name, def]) => {
     if (def.type === 'positional') return false;
     const aliases = 'alias' in def && def.alias ? [def.alias].flat() : [];
     if (token === `--${name}` || aliases.some((alias) => token === `-${alias}`)) return true;
     return def.type === 'boolean' && token === `--no-${name}`;
-  })?.[1];
+  });
 }
 
 function unknownFlag(defs: ArgsDef, name: string, next: string): ConnectorError {
