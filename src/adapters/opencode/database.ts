@@ -23,6 +23,11 @@ export interface StoredSession {
   readonly usedTokens?: number;
   /** `seq` of the session's durable log; the same number means the same rows. */
   readonly seq?: number;
+  /**
+   * `lastWriteAt` of an open turn that was seen to be left by everybody. That is for good: whoever could run it had
+   * to start before that write.
+   */
+  readonly goneAt?: number;
   /** Rows of this session that did not fit. */
   readonly skipped?: number;
 }

@@ -2,17 +2,15 @@ import type { FeedScan, ScanOptions } from '../../runtime/feed.ts';
 import { type FileSystemPort, systemFiles, tryStat } from '../../runtime/files/file-system.ts';
 import type { ProcessHost } from '../../runtime/process/types.ts';
 import type { AdapterContext } from '../adapter.ts';
-import type { StoredSession } from './database.ts';
 import { findHome, type OpencodeHome } from './homes.ts';
 import { localInstance, serverProblems } from './instances.ts';
 import type { LiveServers } from './live-servers.ts';
 import { findOwners, findServers, type StoreOwners } from './owners.ts';
 import { scanRemote } from './remote.ts';
-import { isOpen } from './rows.ts';
 import { pollServer, type ServerView } from './server-view.ts';
 import { type FoundServers, findHealthy, type Server } from './servers.ts';
-import { localSightings } from './sightings.ts';
-import { readStore, type StoreRead } from './store.ts';
+import { goneSessions, localSightings, needsOwner } from './sightings.ts';
+import { readStore, rememberGone, type StoreRead } from './store.ts';
 
 /** A session written to this recently may have been prompted again, before the prompt is stored, milliseconds. */
 const RECENT_MS = 30_000;
@@ -30,7 +28,7 @@ export async function scanOpencode(
   const now = context.now();
   const home = homeOf(context);
   const store = readStoreOf(context, home);
-  const owners = store.sessions.some(hasOpenTurn) ? await findOwners(home.database, host) : undefined;
+  const owners = store.sessions.some(needsOwner) ? await findOwners(home.database, host) : undefined;
   const connected = live.connected();
   const streamed = new Set(connected.map(({ server }) => server.endpoint.url));
   const found = options.withoutLive
@@ -41,15 +39,14 @@ export async function scanOpencode(
     : await Promise.all(
         found.local.map((server) => pollServer(server.api, server, directoriesToAsk(store, now))),
       );
+  const look = { store, views, owners, streamed, now };
+  if (context.index && owners) rememberGone(context.index, home, goneSessions(look));
   const remote = await Promise.all(
     found.remote.map((server) => scanRemote(server, streamed.has(server.endpoint.url), now)),
   );
   return {
     instances: [localInstance(store.source, found.local, found), ...remote.map(({ instance }) => instance)],
-    sightings: [
-      ...localSightings({ store, views, owners, streamed, now }),
-      ...remote.flatMap(({ sightings }) => sightings),
-    ],
+    sightings: [...localSightings(look), ...remote.flatMap(({ sightings }) => sightings)],
     problems: [
       ...store.problems,
       ...serverProblems(found, views),
@@ -72,10 +69,6 @@ export function readStoreOf(context: AdapterContext, home: OpencodeHome): StoreR
     now: context.now(),
     ...(context.index ? { index: context.index } : {}),
   });
-}
-
-function hasOpenTurn({ turn }: StoredSession): boolean {
-  return turn !== undefined && isOpen(turn);
 }
 
 /** A watch holds the servers: nothing is asked again. */
@@ -118,7 +111,7 @@ export async function ask(
  */
 export function directoriesToAsk({ sessions }: StoreRead, now: number): readonly string[] {
   const likely = sessions
-    .filter((session) => hasOpenTurn(session) || now - session.activityAt < RECENT_MS)
+    .filter((session) => needsOwner(session) || now - session.activityAt < RECENT_MS)
     .sort((a, b) => b.activityAt - a.activityAt);
   return [...new Set(likely.flatMap(({ info }) => info.directory ?? []))];
 }

@@ -64,9 +64,24 @@ interface Judged {
   readonly owner?: OpencodeProcess;
 }
 
+/** Whether it matters who lives: the turn is open, and it isn't known to be left by everybody. */
+export function needsOwner({ turn, goneAt }: StoredSession): boolean {
+  return turn !== undefined && isOpen(turn) && goneAt !== turn.lastWriteAt;
+}
+
+/** Sessions whose open turn was seen to be left by everybody, and not before. */
+export function goneSessions(look: LocalLook): readonly StoredSession[] {
+  return look.store.sessions.filter(
+    (session) =>
+      needsOwner(session) && begun(session, look) === session && ownerOf(session, look).verdict === 'dead',
+  );
+}
+
 function ownerOf(session: StoredSession, { owners, views }: LocalLook): Judged {
   const { turn, info } = session;
-  if (!turn || !owners || !isOpen(turn)) return { verdict: 'unknown' };
+  if (!turn || !isOpen(turn)) return { verdict: 'unknown' };
+  if (!needsOwner(session)) return { verdict: 'dead' };
+  if (!owners) return { verdict: 'unknown' };
   const resting = views.filter((view) => rests(view, session));
   return judgeOwner(
     owners,

@@ -161,6 +161,22 @@ function keep(
   index.prune(INDEX_SCOPE, alive);
 }
 
+/** Remembers which open turns nobody can be working on any more, so that no process need be looked at for them. */
+export function rememberGone(
+  index: SessionIndex,
+  home: OpencodeHome,
+  sessions: readonly StoredSession[],
+): void {
+  const entries = index.load(INDEX_SCOPE);
+  for (const session of sessions) {
+    const path = sessionPath(home.database, session.info.id);
+    const entry = entries.get(path);
+    if (!entry || !session.turn) continue;
+    const value = JSON.stringify(withoutContent({ ...session, goneAt: session.turn.lastWriteAt }));
+    index.stage(INDEX_SCOPE, path, { ...entry, value });
+  }
+}
+
 function sessionPath(database: string, id: string): string {
   return `${database}#${id}`;
 }

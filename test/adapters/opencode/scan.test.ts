@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createOpencode } from '../../../src/adapters/opencode/index.ts';
 import type { ScanOptions } from '../../../src/runtime/feed.ts';
+import type { ProcessHost } from '../../../src/runtime/process/types.ts';
 import { sessionRow } from '../../../src/runtime/session/row.ts';
+import { memoryIndex } from '../../../src/runtime/store/memory-index.ts';
 import { type FakeServer, startServer } from './fake-server.ts';
 import {
   contextFor,
@@ -530,6 +532,32 @@ describe('rows alone', () => {
     };
     expect((await alone(old, 400_000)).state).toBe('unknown');
   });
+
+  test('R-19: an open turn that everybody has left is never looked into again, until it is written to', () =>
+    inFolder(async (folder) => {
+      const store = createStore(`${folder}/data`);
+      open(store);
+      store.sequence(ID, 1);
+      const index = memoryIndex();
+      const stateOn = async (host: ProcessHost): Promise<string> => {
+        const context = contextFor(`${folder}/data`, { now: () => NOW, index });
+        return rowOf(registryOf(await createOpencode(host).scan(context), NOW), ID).state;
+      };
+      const empty = fakeMachine(folder, [], NOW);
+      const untold: ProcessHost = { ...empty, procRoot: '/nonexistent' };
+      expect(await stateOn(untold)).toBe('unknown');
+      expect(await stateOn(empty)).toBe('stopped');
+      expect(await stateOn(untold)).toBe('stopped');
+      store.message(ID, {
+        id: ANSWER,
+        time_created: NOW - 49_000,
+        time_updated: NOW - 1_000,
+        data: { role: 'assistant', parentID: PROMPT, time: { created: NOW - 49_000 } },
+      });
+      store.sequence(ID, 2);
+      expect(await stateOn(untold)).toBe('unknown');
+      store.close();
+    }));
 
   test('an archived session stays listed (tricky case 15)', async () => {
     const { row } = await look({
