@@ -1,8 +1,12 @@
-import type { SessionRef } from './session/session.ts';
+import type { HostDriver, HostSpec, TurnSink } from './control/driver.ts';
+import type { Session, SessionRef } from './session/session.ts';
 
 /**
- * The interfaces for acting on sessions. "Accepted" means that the runtime said
- * so, "done" means that the turn's own end was seen; neither is ever assumed (A1, M6, M7).
+ * The interfaces for acting on sessions. "Accepted" means that the runtime said so, "done" means that the turn's own
+ * end was seen; neither is ever assumed (A1, M6, M7). Nothing is approved by sending a message.
+ *
+ * A runtime that is driven through a process of ours needs only a `HostDriver` (`control/driver.ts`) and the helpers
+ * of `control/through-host.ts`; one with a server of its own fills the members itself and yields the same events.
  */
 
 /** How a message reaches the runtime. */
@@ -24,16 +28,24 @@ export type WhenOwned = 'refuse' | 'queue' | 'fork' | 'force';
 /** What a turn may do without asking. `ask` surfaces requests; the others are the runtime's own policies by name. */
 export type ApprovalPolicy = 'ask' | 'deny' | 'runtime-default' | 'allow-edits';
 
+export const APPROVAL_POLICIES: readonly ApprovalPolicy[] = ['ask', 'deny', 'allow-edits', 'runtime-default'];
+
+/** A session that is known, as the list has it, or one that begins with this message. */
+export type SendTarget =
+  | { readonly kind: 'session'; readonly session: Session }
+  | { readonly kind: 'new'; readonly workDir: string };
+
 export interface SendRequest {
-  /** The session to continue; absent for a new one. */
-  readonly session?: SessionRef;
+  readonly target: SendTarget;
   /** The whole text, any Unicode, within the limit of `limits.ts`. Never put on a command line. */
   readonly text: string;
-  /** Start folder of a new session; absent means where the session began. */
-  readonly workDir?: string;
   readonly model?: string;
   readonly whenOwned: WhenOwned;
   readonly approvals: ApprovalPolicy;
+  /** After how long an unanswered request is denied (A8), milliseconds. */
+  readonly approvalMs: number;
+  /** How long a process of ours stays after the turn, for more messages, milliseconds; absent: the runtime's own. */
+  readonly keepMs?: number;
   /** How long the turn is followed; afterwards it goes on without us. Milliseconds; absent: accepted-and-return. */
   readonly followMs?: number;
 }
@@ -46,16 +58,23 @@ export interface PendingRequest {
   readonly kind: 'permission' | 'plan' | 'question' | 'form';
   /** Epoch milliseconds at which it was asked, where known. */
   readonly askedAt?: number;
+  /** Epoch milliseconds at which it is denied for want of an answer (A8). */
+  readonly expiresAt?: number;
   /** The tool's name, or what asks. */
   readonly subject: string;
   /** The exact command, path or plan that would be allowed: local use only. */
   readonly detail: string;
+  /** True when `detail` is longer than what is shown of it. */
+  readonly detailCut?: boolean;
   readonly questions?: readonly Question[];
   /** Which answers the runtime takes. */
   readonly allows: readonly Decision[];
+  /** What `allow-session` would allow from then on, in the runtime's own words. */
+  readonly sessionScope?: string;
 }
 
 export interface Question {
+  /** `1`, `2`, … in the order asked. */
   readonly id: string;
   readonly text: string;
   readonly options: readonly { readonly label: string; readonly description?: string }[];
@@ -71,44 +90,9 @@ export interface ApprovalAnswer {
   readonly decision: Decision;
   /** A word to the model with a denial. */
   readonly note?: string;
-  /** Answers by question id, in the order asked. */
+  /** Answers by question id. */
   readonly answers?: Readonly<Record<string, readonly string[]>>;
 }
-
-/** One event of an action, in order. The first is `accepted` or `refused`; after `done` or `refused` nothing comes. */
-export type ControlEvent =
-  | {
-      readonly type: 'accepted';
-      readonly at: number;
-      readonly session: SessionRef;
-      readonly mode: PushMode;
-      readonly detail: string;
-    }
-  | {
-      readonly type: 'progress';
-      readonly at: number;
-      readonly doing: 'running' | 'streaming' | 'tool' | 'retrying';
-      readonly text?: string;
-      readonly tool?: string;
-    }
-  | { readonly type: 'request'; readonly at: number; readonly request: PendingRequest }
-  | { readonly type: 'resolved'; readonly at: number; readonly requestId: string; readonly decision: string }
-  | {
-      readonly type: 'done';
-      readonly at: number;
-      readonly outcome: 'completed' | 'failed' | 'stopped' | 'limited';
-      readonly text?: string;
-      readonly error?: string;
-      readonly exitCode?: number | null;
-    }
-  | { readonly type: 'left'; readonly at: number; readonly reason: 'followed long enough' | 'caller left' }
-  | {
-      readonly type: 'refused';
-      readonly at: number;
-      readonly reason: string;
-      readonly kind: RefusalKind;
-      readonly next: string;
-    };
 
 /** Why the runtime, or we, would not. Each has its exit code (`errors.ts`). */
 export type RefusalKind =
@@ -120,8 +104,73 @@ export type RefusalKind =
   | 'timedOut'
   | 'network';
 
+/** A no, with its reason and what to try next. */
+export interface Refusal {
+  readonly reason: string;
+  readonly kind: RefusalKind;
+  /** A command or an action, one line. */
+  readonly next: string;
+}
+
+/** How a turn ended. */
+export interface TurnEnd {
+  readonly outcome: 'completed' | 'failed' | 'stopped' | 'limited';
+  readonly text?: string;
+  readonly error?: string;
+  /** The exit code of the process that ran it, where it has ended; null when a signal ended it. */
+  readonly exitCode?: number | null;
+  /** What the caller should know besides: calls that were denied, work that goes on in the background. */
+  readonly notes?: readonly string[];
+}
+
+/**
+ * One event of an action, in order. Before `accepted` or `refused` come only `queued` and `note`; after `done`,
+ * `left` or `refused` nothing comes. Times are epoch milliseconds.
+ */
+export type ControlEvent =
+  /** The message lies with us; `behind` names the request of ours that everything waits for (A4). */
+  | {
+      readonly type: 'queued';
+      readonly at: number;
+      readonly reason: string;
+      readonly behind?: { readonly requestId: string; readonly subject: string };
+    }
+  /** Something to know that changes nothing: a huge session, an owner that was overridden. */
+  | { readonly type: 'note'; readonly at: number; readonly text: string }
+  | {
+      readonly type: 'accepted';
+      readonly at: number;
+      readonly session: SessionRef;
+      readonly mode: PushMode;
+      readonly detail: string;
+      /** The command with which the user goes on in a terminal (M4). */
+      readonly resume?: string;
+    }
+  | {
+      readonly type: 'progress';
+      readonly at: number;
+      readonly doing: 'running' | 'streaming' | 'tool' | 'retrying';
+      readonly text?: string;
+      readonly tool?: string;
+    }
+  | { readonly type: 'request'; readonly at: number; readonly request: PendingRequest }
+  | {
+      readonly type: 'resolved';
+      readonly at: number;
+      readonly requestId: string;
+      /** A decision, or `expired` and `withdrawn` for one that nobody answered. */
+      readonly decision: Decision | 'expired' | 'withdrawn';
+    }
+  | ({ readonly type: 'done'; readonly at: number } & TurnEnd)
+  | {
+      readonly type: 'left';
+      readonly at: number;
+      readonly reason: 'followed long enough' | 'caller left' | 'host lost';
+    }
+  | ({ readonly type: 'refused'; readonly at: number } & Refusal);
+
 export interface AbortRequest {
-  readonly session: SessionRef;
+  readonly session: Session;
   /** Ends the process tree instead of asking the runtime to stop its turn. */
   readonly kill: boolean;
 }
@@ -133,35 +182,38 @@ export type AbortResult =
       readonly kind: 'survived';
       readonly survivors: readonly { readonly pid: number; readonly command: string }[];
     }
-  | {
-      readonly kind: 'refused';
-      readonly reason: string;
-      readonly refusal: RefusalKind;
-      readonly next: string;
-    };
+  | ({ readonly kind: 'refused' } & { readonly refusal: Refusal });
 
 export type ApprovalResult =
+  /** The runtime has acknowledged it. */
   | { readonly kind: 'applied'; readonly detail: string }
   /** Sent, but the runtime has not acknowledged it in time (A1). */
   | { readonly kind: 'sent'; readonly detail: string }
-  | {
-      readonly kind: 'refused';
-      readonly reason: string;
-      readonly refusal: RefusalKind;
-      readonly next: string;
-    };
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+export interface CreateRequest {
+  readonly workDir: string;
+  readonly model?: string;
+  readonly title?: string;
+  readonly approvals: ApprovalPolicy;
+  readonly approvalMs: number;
+  readonly keepMs?: number;
+}
+
+export type CreateResult =
+  | { readonly kind: 'created'; readonly session: SessionRef; readonly detail: string }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /** What of a runtime can be acted on. A capability is an optional member; what is absent can't be done. */
 export interface RuntimeControl<Context> {
   /** Sends a message, or starts a session with it. Ends by itself after `done`, `left` or `refused`. */
   send?(context: Context, request: SendRequest, signal: AbortSignal): AsyncIterable<ControlEvent>;
   abort?(context: Context, request: AbortRequest): Promise<AbortResult>;
-  /** Everything that waits for an answer now, asked of the runtime itself. */
+  /** Everything that waits for an answer now, asked of the runtime itself: new on every call (A6). */
   pending?(context: Context, session?: SessionRef): Promise<readonly PendingRequest[]>;
   approve?(context: Context, answer: ApprovalAnswer): Promise<ApprovalResult>;
   /** Starts a session without a prompt, where the runtime can. */
-  create?(
-    context: Context,
-    request: { readonly workDir: string; readonly model?: string; readonly title?: string },
-  ): Promise<SessionRef>;
+  create?(context: Context, request: CreateRequest): Promise<CreateResult>;
+  /** What a host of ours runs for a session; called in the host's own process. */
+  host?(context: Context, spec: HostSpec, sink: TurnSink): HostDriver;
 }

@@ -127,3 +127,52 @@ export const TEXT = {
   /** How long a command waits for a turn to end when no other time is given. */
   waitMs: 300 * SECOND,
 } as const;
+
+/** Acting on sessions: hosts, the queue, approvals. */
+export const CONTROL = {
+  /** A session that we began keeps its process this long after a turn; one that we only resumed: not at all. */
+  keepMs: 10 * MINUTE,
+  /** The most that may be asked for instead. */
+  keepMaxMs: 24 * HOUR,
+  /** How long a host stays without having been given a message, and for work in the background. */
+  firstMs: 15 * SECOND,
+  backgroundMs: 10 * MINUTE,
+  /** A request that nobody has answered is denied after this (A8). */
+  approvalMs: 30 * MINUTE,
+  /** A message that could not be delivered is deleted after this. */
+  queueMs: 24 * HOUR,
+  /** Messages that wait for one session. */
+  queued: 32,
+  /** How often a waiting host looks whether the owner has left. */
+  ownerPollMs: 500,
+  /** How long a host may take until it answers. */
+  hostStartMs: 15 * SECOND,
+  /** How long a runtime may take to say that it has a message; a huge session is read first (X10). */
+  acceptMs: 120 * SECOND,
+  /** The same for an answer to a request, and for an interrupt to have ended the turn. */
+  ackMs: 3 * SECOND,
+  interruptMs: 10 * SECOND,
+  /** How long a process may take to leave by itself once it was told that nothing more comes. */
+  leaveMs: 10 * SECOND,
+  /** How long one question for news is held open by a host. */
+  holdMs: 20 * SECOND,
+  /** How long an ending host waits until those who follow have the last events. */
+  farewellMs: 2 * SECOND,
+  /** Events kept of one message; older progress goes first. */
+  events: 2_000,
+  /** Messages whose events a host still knows. */
+  tickets: 64,
+  /** Text of one progress event, of a final text, and of what a request would do, UTF-8. */
+  progressBytes: 16 * KIB,
+  finalBytes: 128 * KIB,
+  detailBytes: 16 * KIB,
+  /** Requests of one session that wait at one time, and ids remembered of those that are settled. */
+  requests: 32,
+  settled: 256,
+  /** Events of one reply, as JSON. */
+  replyBytes: 512 * KIB,
+  /** One line that a runtime writes; longer ones are skipped and counted. */
+  streamLineBytes: 64 * MIB,
+  /** From this size on a push into a session warns first (X10). */
+  hugeSessionBytes: 64 * MIB,
+} as const;

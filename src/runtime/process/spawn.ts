@@ -297,3 +297,46 @@ function closeInput(sink: Bun.FileSink): void {
     // The same, reported at once.
   }
 }
+
+/** A child that goes on without us. */
+export interface DetachedChild {
+  readonly kind: 'started';
+  readonly identity: ProcessIdentity;
+  /** What it says while it starts. Once nobody reads it any more, it must not write. */
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  /** We no longer wait for it: our own end neither waits for it nor ends it. */
+  readonly letGo: () => void;
+}
+
+/**
+ * Starts a process of ours that outlives this one, in a session of its own: neither a closed terminal nor a Ctrl-C
+ * reaches it. It gets `stdin` and its end, a pipe for what it says at its start, and no stderr. On Windows it is
+ * detached, too, or the system would end it with us: it then has no console at all, and what it starts must be
+ * started hidden (W5).
+ */
+export function startDetached(
+  options: Pick<RunOptions, 'argv' | 'env' | 'cwd'> & { readonly stdin: string },
+): DetachedChild | FailedToStart {
+  try {
+    const child = Bun.spawn({
+      cmd: [...options.argv],
+      env: { ...(options.env ?? process.env) },
+      stdin: bytesOf(options.stdin),
+      stdout: 'pipe',
+      stderr: 'ignore',
+      detached: true,
+      windowsHide: true,
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    });
+    return {
+      kind: 'started',
+      identity: identityOf(child.pid, systemHost),
+      stdout: child.stdout,
+      exited: child.exited.then(() => ({ code: child.exitCode, signal: signalName(child) })),
+      letGo: () => child.unref(),
+    };
+  } catch (error) {
+    return failure(error, options.cwd);
+  }
+}

@@ -17,11 +17,7 @@ export function pendingOf(question: ToolQuestion, session: SessionRef, askedAt: 
     return { ...common, kind: 'question', detail, questions, allows: ['answer', 'deny'] };
   }
   const scope = scopeOf(question);
-  const allows: readonly Decision[] = [
-    'allow-once',
-    ...(scope ? (['allow-session'] as const) : []),
-    'deny',
-  ];
+  const allows: readonly Decision[] = ['allow-once', ...(scope ? (['allow-session'] as const) : []), 'deny'];
   return {
     ...common,
     kind: question.tool === PLAN ? 'plan' : 'permission',

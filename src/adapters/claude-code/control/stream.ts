@@ -98,7 +98,13 @@ function isSubAgent(value: Fields): boolean {
 }
 
 function blocksOf(value: Fields): readonly Fields[] {
-  return listOf(objectOf(value['message'])?.['content']).flatMap((block) => objectOf(block) ?? []);
+  return objectsOf(objectOf(value['message'])?.['content']);
+}
+
+function objectsOf(list: unknown): readonly Fields[] {
+  return listOf(list)
+    .map(objectOf)
+    .filter((one) => one !== undefined);
 }
 
 function userEvents(value: Fields): readonly StreamEvent[] {
@@ -177,7 +183,7 @@ function questionEvent(value: Fields): StreamEvent {
       requestId,
       tool,
       input: objectOf(request['input']) ?? {},
-      suggestions: listOf(request['permission_suggestions']).flatMap((one) => objectOf(one) ?? []),
+      suggestions: objectsOf(request['permission_suggestions']),
       ...(toolUseId ? { toolUseId } : {}),
     },
   };

@@ -1,0 +1,100 @@
+import { readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readBounded, writePrivate } from '../files/private-file.ts';
+import { TEXT } from '../limits.ts';
+import type { SessionRef } from '../session/session.ts';
+import type { Message } from './driver.ts';
+import { placesOf } from './places.ts';
+
+/** A message that waits. Its file is 0600, and gone once it was delivered, withdrawn, or is too old (R-38). */
+export interface QueuedMessage extends Message {
+  readonly session: SessionRef;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  /** It was handed to the runtime and nobody knows whether it arrived: never sent a second time. */
+  readonly attempted: boolean;
+}
+
+/** The waiting messages of one session, oldest first. Only the holder of the session's lock delivers. */
+export interface MessageQueue {
+  /** Returns the system's code where it could not be written. */
+  put(message: QueuedMessage): string | undefined;
+  list(): readonly QueuedMessage[];
+  remove(id: string): void;
+}
+
+const schema = z.object({
+  version: z.literal(1),
+  id: z.uuid(),
+  text: z.string(),
+  whenOwned: z.enum(['refuse', 'queue', 'fork', 'force']),
+  approvals: z.enum(['ask', 'deny', 'runtime-default', 'allow-edits']),
+  model: z.string().optional(),
+  session: z.object({ runtimeId: z.string(), instanceId: z.string(), sessionId: z.string() }),
+  createdAt: z.number().int(),
+  expiresAt: z.number().int(),
+  attempted: z.boolean(),
+});
+
+/** JSON makes of one byte up to six. */
+const FILE_BYTES = 6 * TEXT.messageBytes + 64 * 1024;
+const NAME = /^(\d{14})-([0-9a-f-]{36})\.json$/;
+
+/** The queue of one session. Times in names keep the order; nothing in a name tells what is said. */
+export function openQueue(home: string, session: SessionRef): MessageQueue {
+  const folder = placesOf(home, session).queue;
+  const names = (): readonly string[] =>
+    namesIn(folder)
+      .filter((name) => NAME.test(name))
+      .sort();
+  return {
+    put(message) {
+      const name = `${String(message.createdAt).padStart(14, '0')}-${message.id}.json`;
+      const result = writePrivate(join(folder, name), JSON.stringify({ version: 1, ...message }));
+      return result.kind === 'failed' ? result.code : undefined;
+    },
+    list: () => names().flatMap((name) => readMessage(join(folder, name)) ?? []),
+    remove(id) {
+      for (const name of names())
+        if (NAME.exec(name)?.[2] === id) rmSync(join(folder, name), { force: true });
+      removeIfEmpty(folder);
+    },
+  };
+}
+
+function readMessage(path: string): QueuedMessage | undefined {
+  const read = readBounded(path, FILE_BYTES);
+  if (read.kind !== 'read') return undefined;
+  const parsed = schema.safeParse(parse(read.bytes.toString('utf8')));
+  if (!parsed.success) return undefined;
+  const { version: _, model, ...rest } = parsed.data;
+  return model === undefined ? rest : { ...rest, model };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Damaged: it can't be delivered, and is left for its owner to see.
+    return undefined;
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // Nothing waits for this session.
+    return [];
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // More messages wait, or it is gone.
+  }
+}
