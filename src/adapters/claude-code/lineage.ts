@@ -6,6 +6,8 @@ import type { Transcript } from './session.ts';
  */
 export function forkParents(transcripts: ReadonlyMap<string, Transcript>): ReadonlyMap<string, string> {
   const originals = new Map<string, string[]>();
+  const copies = [...transcripts].filter(([, { summary }]) => summary.copied);
+  if (copies.length === 0) return NO_PARENTS;
   for (const [id, { summary }] of transcripts) {
     if (!summary.firstUuid || summary.copied) continue;
     const same = originals.get(summary.firstUuid);
@@ -13,11 +15,12 @@ export function forkParents(transcripts: ReadonlyMap<string, Transcript>): Reado
     else originals.set(summary.firstUuid, [id]);
   }
   const parents = new Map<string, string>();
-  for (const [id, { summary }] of transcripts) {
-    if (!summary.copied) continue;
+  for (const [id, { summary }] of copies) {
     const same = (summary.firstUuid && originals.get(summary.firstUuid)) || [];
     const parent = summary.forkedFromId ?? (same.length === 1 ? same[0] : undefined);
     if (parent && parent !== id) parents.set(id, parent);
   }
   return parents;
 }
+
+const NO_PARENTS: ReadonlyMap<string, string> = new Map();

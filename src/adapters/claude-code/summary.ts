@@ -75,11 +75,11 @@ export function decodeSummary(text: string): TranscriptSummary | undefined {
   if (!value || !turn || !titles || !times || !state) return undefined;
   const sound =
     allAre('string', value, TEXTS) &&
-    allAre('number', value, ['startedAt', 'skipped']) &&
-    allAre('string', titles, ['custom', 'program', 'prompt']) &&
-    allAre('number', times, ['openedAt', 'endedAt']) &&
-    allAre('number', turn, ['at', 'answeredAt', 'usedTokens', 'pendingAgents']) &&
-    allAre('string', turn, ['model', 'last']) &&
+    allAre('number', value, NUMBERS) &&
+    allAre('string', titles, TITLES) &&
+    allAre('number', times, TIMES) &&
+    allAre('number', turn, TURN_NUMBERS) &&
+    allAre('string', turn, TURN_TEXTS) &&
     isFailure(turn['failure']) &&
     (times['end'] === undefined || OUTCOMES.has(times['end']));
   if (!sound) return undefined;
@@ -92,6 +92,11 @@ export function decodeSummary(text: string): TranscriptSummary | undefined {
   return { ...value, turn: checked, copied: value['copied'] === true } as unknown as TranscriptSummary;
 }
 
+const NUMBERS = ['startedAt', 'skipped'];
+const TITLES = ['custom', 'program', 'prompt'];
+const TIMES = ['openedAt', 'endedAt'];
+const TURN_NUMBERS = ['at', 'answeredAt', 'usedTokens', 'pendingAgents'];
+const TURN_TEXTS = ['model', 'last'];
 const TEXTS = ['cwd', 'version', 'gitBranch', 'entrypoint', 'firstUuid', 'forkedFromId'];
 
 /** Whether each of the keys has a value of this type, or none. */
@@ -100,7 +105,11 @@ function allAre(
   value: Readonly<Record<string, unknown>>,
   keys: readonly string[],
 ): boolean {
-  return keys.every((key) => value[key] === undefined || typeof value[key] === type);
+  for (const key of keys) {
+    const one = value[key];
+    if (one !== undefined && typeof one !== type) return false;
+  }
+  return true;
 }
 
 function isFailure(value: unknown): boolean {

@@ -1,6 +1,6 @@
-import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import { errorCode } from '../../runtime/files/file-system.ts';
+import { nobodyListens } from './listening.ts';
 import { parseJson } from './values.ts';
 
 /** User and password of Basic authentication. */
@@ -69,6 +69,8 @@ export async function openStream(get: HttpGet): Promise<HttpStream | HttpFailure
   return { kind: 'stream', chunks: response, close: finish };
 }
 
+const NOTHING_LISTENS = 'nothing listens there';
+
 interface Opened {
   readonly response: IncomingMessage;
   /** Ends the exchange, whatever is left of it. */
@@ -82,12 +84,17 @@ function tooLate(get: HttpGet): HttpFailure {
   return { kind: 'timeout', reason: `no answer within ${get.timeoutMs} ms` };
 }
 
-function open(get: HttpGet, type: 'application/json' | 'text/event-stream'): Promise<Opened | HttpFailure> {
-  if (get.signal?.aborted) return Promise.resolve({ kind: 'unreachable', reason: 'it was not asked' });
+async function open(
+  get: HttpGet,
+  type: 'application/json' | 'text/event-stream',
+): Promise<Opened | HttpFailure> {
+  const url = new URL(get.url);
+  if (await nobodyListens(url)) return { kind: 'unreachable', reason: NOTHING_LISTENS };
+  // Imported when there is somebody to ask: `node:http` takes 16 ms, and most lists find no server.
+  const { request } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+  if (get.signal?.aborted) return { kind: 'unreachable', reason: 'it was not asked' };
   return new Promise((resolve) => {
-    const url = new URL(get.url);
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    const asked = send(url, requestOptions(get, type));
+    const asked = request(url, requestOptions(get, type));
     const state = { late: false };
     const clock = setTimeout(() => {
       state.late = true;
@@ -160,7 +167,7 @@ async function readBody(
 
 function reasonOf(error: unknown): string {
   const code = errorCode(error);
-  if (code === 'ECONNREFUSED') return 'nothing listens there';
+  if (code === 'ECONNREFUSED') return NOTHING_LISTENS;
   if (code !== 'unknown') return `the connection failed (${code})`;
   return error instanceof Error
     ? (error.message.split('\n', 1)[0] ?? 'the connection failed')

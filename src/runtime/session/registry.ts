@@ -99,8 +99,9 @@ const NOTHING_KNOWN = fuse([], undefined, 0);
 const NONE: ReadonlySet<string> = new Set();
 
 function claimsOf(entry: Entry): readonly Claim[] {
-  const lists = [...entry.scopes.values()];
-  return lists.length === 1 && lists[0] ? lists[0] : lists.flat();
+  if (entry.scopes.size > 1) return [...entry.scopes.values()].flat();
+  for (const only of entry.scopes.values()) return only;
+  return [];
 }
 
 /** A feed replaces its own claim, and only its own; `owner` tells several speakers of one feed apart. */
