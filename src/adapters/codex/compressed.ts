@@ -1,4 +1,3 @@
-import { zstdDecompressSync } from 'node:zlib';
 import {
   type FileProblem,
   type FileStat,
