@@ -1,7 +1,7 @@
 import { splitLines } from '../../files/jsonl.ts';
 import { JOURNAL } from '../../limits.ts';
 import type { JournalFiles, JournalStat } from './files.ts';
-import { type JournalAgent, type JournalRecord, readRecord } from './record.ts';
+import { type JournalAgent, type JournalRecord, RECORD_BEGIN, readRecord } from './record.ts';
 
 /** A record with the text of its line. */
 export interface PlacedRecord {
@@ -35,10 +35,30 @@ export function readJournal(
   const { lines, committed } = splitLines(bytes, { start });
   const whole = start > from ? lines.slice(1) : lines;
   const records = whole.flatMap((line): PlacedRecord[] => {
-    const record = readRecord(line.record, whose.agent, whose.id);
-    return record ? [{ record, text: line.text, start: line.start }] : [];
+    const text = untorn(line);
+    const record = text && readRecord(parse(text), whose.agent, whose.id);
+    return text && record ? [{ record, text, start: line.start }] : [];
   });
   return { records, next: committed, stat };
+}
+
+/**
+ * The text of a line, without the beginning of another one that a full disk has cut before it: hooks must not lose
+ * their line to the accident of an earlier one.
+ */
+function untorn(line: { readonly text: string }): string | undefined {
+  if (parse(line.text) !== undefined) return line.text;
+  const last = line.text.lastIndexOf(RECORD_BEGIN);
+  return last > 0 ? line.text.slice(last) : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Junk, or the torn end of a crash: no record (S-510).
+    return undefined;
+  }
 }
 
 /**

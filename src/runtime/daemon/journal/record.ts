@@ -50,6 +50,8 @@ export type JournalRecord = ObserveRecord | EndRecord;
 
 /** The newest form of a line that we write and read. */
 const VERSION = 1;
+/** How every line of ours begins. */
+export const RECORD_BEGIN = `{"v":${VERSION},`;
 
 /**
  * The folder that only the service makes (R-39): while it is missing no journal is written, so a computer on which

@@ -7,7 +7,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
@@ -31,7 +30,7 @@ export interface AppendTarget {
 
 // O_NONBLOCK: a FIFO in the file's place must not hold the agent up.
 const FLAGS =
-  constants.O_RDWR |
+  constants.O_WRONLY |
   constants.O_APPEND |
   constants.O_CREAT |
   (constants.O_NOFOLLOW ?? 0) |
@@ -74,9 +73,7 @@ function appendTo(folder: string, name: string, line: string, now: number): Appe
     if (!stats.isFile()) return 'failed';
     if (stats.size >= JOURNAL.fullBytes) return 'full';
     if ((stats.mode & 0o077) !== 0 && process.platform !== 'win32') fchmodSync(fd, 0o600);
-    // A line that a full disk has cut must not swallow ours.
-    const text = stats.size > 0 && !endsInNewline(fd, stats.size) ? `\n${line}` : line;
-    const bytes = Buffer.from(text, 'utf8');
+    const bytes = Buffer.from(line, 'utf8');
     if (writeSync(fd, bytes) !== bytes.length) return 'failed';
     if (stats.size === 0) sweep(folder, now);
     return 'journaled';
@@ -104,11 +101,6 @@ function makeFolder(folder: string): void {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
-}
-
-function endsInNewline(fd: number, size: number): boolean {
-  const last = Buffer.alloc(1);
-  return readSync(fd, last, 0, 1, size - 1) === 1 && last[0] === 10;
 }
 
 /** A new journal takes the ones of a week ago with it, in case no service runs any more to do so (S-508). */

@@ -6,7 +6,7 @@ const REPLY_BYTES = 64 * 1024;
 
 /**
  * Sends one line to the service and waits for its reply, at most so many milliseconds in all: connecting, writing
- * and the reply (S-403). Nothing that comes back has any effect but on the outcome (S-402). Never rejects.
+ * and the reply (S-403). What comes back decides the outcome and nothing else (S-402). Never rejects.
  *
  * `Bun.connect` rather than `node:net`: the latter takes as long to load as the rest of the sink.
  */

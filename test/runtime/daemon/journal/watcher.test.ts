@@ -189,6 +189,14 @@ describe('journals at the start (S-521 … S-524)', () => {
     expect(b.rows()).toHaveLength(1);
   });
 
+  test('S-510: a line that a full disk has cut does not swallow the next one', async () => {
+    const b = bench();
+    b.write([line(-20, 'prompt'), line(-19, 'perm').slice(0, 90), line(-10, 'stop')]);
+    await b.scan();
+    expect(b.state(A)).toBe('idle');
+    expect(b.engine.entry(A)?.recentSeqs).toEqual(['prompt-20', 'stop-10']);
+  });
+
   test('S-521.1 K-24: without a usable record it is left, and deleted once it is quiet', async () => {
     const b = bench();
     b.write(['junk\n']);

@@ -133,13 +133,6 @@ describe('the journal’s writer', () => {
     chmodSync(folder, 0o700);
   });
 
-  test('a line that a full disk has cut does not swallow the next one', () => {
-    const { at, path } = target();
-    appendJournal(at, '{"v":1,"ts":"2026');
-    appendJournal(at, '{"v":1}\n');
-    expect(readFileSync(path, 'utf8')).toBe('{"v":1,"ts":"2026\n{"v":1}\n');
-  });
-
   test('S-508 K-23: a new journal takes the ones of a week ago with it, and nothing else', () => {
     const { at, home, folder, path } = target();
     mkdirSync(folder, { recursive: true });
