@@ -12,7 +12,8 @@ import { watchClaude } from './watch.ts';
 
 /**
  * All that we know of Claude Code's sessions: their transcripts, the live registry, background jobs and, for versions
- * without one, processes (2.1.197 and 2.1.332 were recorded). Reads only; never starts or signals anything of Claude's.
+ * without one, processes (2.1.197 and 2.1.332 were recorded). All but `control` only reads; it never starts or signals
+ * anything of Claude's.
  *
  * @param host the system's processes; tests give their own
  */
@@ -27,6 +28,7 @@ export function createClaudeCode(host: ProcessHost = systemHost): Adapter {
       const files = context.files ?? systemFiles;
       return path ? readHistory(files, path, bounds) : { entries: [], more: false, skipped: 0 };
     },
+    control: async () => (await import('./control/index.ts')).claudeControl,
   };
 }
 

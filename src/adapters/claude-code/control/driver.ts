@@ -9,7 +9,6 @@ import type {
 } from '../../../runtime/control/driver.ts';
 import type { ApprovalAnswer, ApprovalResult, PendingRequest, Refusal } from '../../../runtime/control.ts';
 import { CONTROL } from '../../../runtime/limits.ts';
-import { systemHost } from '../../../runtime/process/spawn.ts';
 import type { KillReport, ProcessHost } from '../../../runtime/process/types.ts';
 import type { ControlContext } from '../../adapter.ts';
 import { type ClaudeChild, startChild } from './child.ts';
@@ -18,6 +17,7 @@ import { obstacleOf, possessorsOf } from './possession.ts';
 import { findClaude } from './program.ts';
 import { answerLine, controlError, pendingOf } from './questions.ts';
 import type { StreamEvent, ToolQuestion } from './stream.ts';
+import { controlHost } from './system.ts';
 import { createTurnReader, type TurnReader, type TurnStep } from './turn.ts';
 import { createWaiters } from './waiters.ts';
 
@@ -62,7 +62,7 @@ class ClaudeDriver implements HostDriver {
     this.#context = context;
     this.#spec = spec;
     this.#sink = sink;
-    this.#host = { ...systemHost, platform: context.platform, run: context.run, now: () => context.now() };
+    this.#host = controlHost(context);
     this.#exists = spec.start.kind === 'resume';
   }
 
@@ -177,8 +177,7 @@ class ClaudeDriver implements HostDriver {
   #take(event: StreamEvent): void {
     switch (event.kind) {
       case 'question':
-        this.#questions.set(event.question.requestId, event.question);
-        this.#sink.request(pendingOf(event.question, this.#spec.session, this.#context.now()));
+        this.#ask(event.question);
         break;
       case 'unknown-question':
         void this.#running?.child.send(controlError(event.requestId, 'this host does not answer that'));
@@ -200,6 +199,16 @@ class ClaudeDriver implements HostDriver {
     }
     const turn = this.#turn;
     if (turn) for (const step of turn.reader.read(event)) this.#step(turn, step);
+  }
+
+  #ask(question: ToolQuestion): void {
+    const { session } = this.#spec;
+    this.#questions.set(question.requestId, question);
+    if (this.#sink.request(pendingOf(question, session, this.#context.now()))) return;
+    this.#questions.delete(question.requestId);
+    const note = 'Too many requests wait for the user already.';
+    const answer = { session, requestId: question.requestId, decision: 'deny', note } as const;
+    void this.#running?.child.send(answerLine(question, answer));
   }
 
   #step(turn: OpenTurn, step: TurnStep): void {
@@ -252,8 +261,11 @@ class ClaudeDriver implements HostDriver {
     ];
   }
 
-  async #leave(running: Running): Promise<number | null> {
-    await running.child.leave(CONTROL.leaveMs);
+  /** Lets the process leave, and gives its exit code; undefined when it can't be ended. */
+  async #leave(running: Running): Promise<number | null | undefined> {
+    this.#closing = running.child.leave(CONTROL.leaveMs);
+    const { gone } = await this.#closing;
+    if (!gone) return undefined;
     const { code } = await running.child.exited;
     await running.settled;
     return code;
