@@ -21,7 +21,8 @@ beforeAll(async () => void (await compiledBinary()), 120_000);
 const numberFrom = (name: string, otherwise: number): number => Number(process.env[name]) || otherwise;
 const KILLS = numberFrom('SHADOWOB_CHAOS_KILLS', 6);
 const HOOKS = numberFrom('SHADOWOB_CHAOS_HOOKS', 120);
-const SESSIONS = 6;
+/** Few enough to meet one another, and so many that no journal grows to where it is compacted. */
+const SESSIONS = Math.max(6, Math.ceil(HOOKS / 300));
 
 /** Mulberry32: small, and the same everywhere for one seed. */
 function randomFrom(seed: number): () => number {
