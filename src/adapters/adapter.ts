@@ -1,3 +1,5 @@
+import type { ActingContext } from '../runtime/control/context.ts';
+import type { RuntimeControl } from '../runtime/control.ts';
 import type { RuntimeFeed } from '../runtime/feed.ts';
 import type { FileSystemPort } from '../runtime/files/file-system.ts';
 import type { SessionIndex } from '../runtime/store/session-index.ts';
@@ -24,5 +26,11 @@ export interface AdapterContext {
   readonly signal?: AbortSignal;
 }
 
+/** What acting on sessions needs beyond reading them. */
+export interface ControlContext extends AdapterContext, ActingContext {}
+
 /** All our knowledge of one runtime. A capability is an optional member: what is absent can't be done. */
-export type Adapter = RuntimeFeed<AdapterContext>;
+export interface Adapter extends RuntimeFeed<AdapterContext> {
+  /** How it is acted on; loaded on demand, so that reading commands don't pay for it. */
+  control?(): Promise<RuntimeControl<ControlContext>>;
+}

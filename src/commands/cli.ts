@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { isatty } from 'node:tty';
 import type { Logger } from '../adapters/adapter.ts';
+import { selfCommand } from '../runtime/control/context.ts';
 import { ConnectorError, EXIT, type ExitCode, reasonOf } from '../runtime/errors.ts';
 import { connectorHome } from '../runtime/store/home.ts';
 import { openIndex } from '../runtime/store/index-db.ts';
@@ -9,7 +10,7 @@ import { VERSION } from '../version.ts';
 import type { Answer, Command } from './command.ts';
 import { commandHelp, overviewHelp } from './help.ts';
 import { openPanel } from './output/panel.ts';
-import { printAnswer, printErr, printError, printOut, ReaderGone } from './output/print.ts';
+import { printAnswer, printErr, printError, printEvent, printOut, ReaderGone } from './output/print.ts';
 import { detectStyle, type Style } from './output/style.ts';
 import { parseCommandArgs } from './parse.ts';
 import { nearest } from './suggest.ts';
@@ -139,9 +140,16 @@ async function run(command: Command, argv: readonly string[], style: Style, json
 }
 
 async function render(answer: Answer, json: boolean, style: Style, signal: AbortSignal): Promise<ExitCode> {
-  if (answer.kind !== 'stream') {
+  if (answer.kind === 'verbatim' || answer.kind === 'document') {
     printAnswer(answer, json, style);
-    return answer.kind === 'document' ? (answer.exitCode ?? EXIT.ok) : EXIT.ok;
+    if (answer.kind === 'verbatim') return EXIT.ok;
+    return answer.failure?.exitCode ?? answer.exitCode ?? EXIT.ok;
+  }
+  if (answer.kind === 'events') {
+    for await (const line of answer.lines(signal)) printEvent(line, json, style);
+    const { exitCode, failure } = answer.outcome();
+    if (failure) printError(failure, false, style);
+    return exitCode;
   }
   if (json) {
     for await (const event of answer.json(signal)) printOut(`${JSON.stringify(event)}\n`);
@@ -200,7 +208,24 @@ function createWorld(
     signal,
     adapters: async () => (await import('../adapters/all.ts')).ADAPTERS,
     index,
+    self: selfCommand(process.execPath, Bun.main),
+    stdin: {
+      isTerminal: process.stdin.isTTY === true,
+      read: (limit) => readUpTo(Bun.stdin.stream(), limit),
+    },
   };
+}
+
+/** The whole of a stream, or one byte more than the limit: enough to know that it is too long. */
+async function readUpTo(stream: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  const seen = { bytes: 0 };
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    seen.bytes += chunk.byteLength;
+    if (seen.bytes > limit) break;
+  }
+  return Buffer.concat(chunks).subarray(0, limit + 1);
 }
 
 function stderrLogger(verbose: boolean): Logger {

@@ -1,5 +1,5 @@
 import type { ArgsDef, ParsedArgs } from 'citty';
-import type { ExitCode } from '../runtime/errors.ts';
+import type { ConnectorError, ExitCode } from '../runtime/errors.ts';
 import type { Style } from './output/style.ts';
 import type { World } from './world.ts';
 
@@ -14,11 +14,20 @@ export type Answer =
       readonly exitCode?: ExitCode;
       /** Lines for stderr: what is missing from the answer, and why. */
       readonly warnings?: readonly string[];
+      /** Why it was not done. People then get this alone, programs the document; its code is the exit code. */
+      readonly failure?: ConnectorError;
     }
   | {
       /** Text that is the answer in both forms: a script, a version. */
       readonly kind: 'verbatim';
       readonly text: string;
+    }
+  | {
+      /** What happens, as it happens, to its end. `--json` prints one object a line. */
+      readonly kind: 'events';
+      lines(signal: AbortSignal): AsyncIterable<EventLine>;
+      /** Asked after the last line. */
+      outcome(): { readonly exitCode: ExitCode; readonly failure?: ConnectorError };
     }
   | {
       /** An answer without an end. `json` yields one object a line, `screen` yields whole pictures. */
@@ -28,6 +37,13 @@ export type Answer =
       /** One picture only: print it and leave. */
       readonly once: boolean;
     };
+
+/** One event of an action, for programs and for people. */
+export interface EventLine {
+  readonly data: unknown;
+  /** What goes to stdout and to stderr; nothing for an event that says nothing to a person. */
+  text(style: Style): { readonly out?: string; readonly err?: string };
+}
 
 export interface Example {
   readonly command: string;

@@ -1,3 +1,4 @@
+import { HOST_COMMAND } from '../runtime/control/names.ts';
 import type { Command } from './command.ts';
 
 type Loader = () => Promise<Command>;
@@ -13,6 +14,11 @@ export const COMMANDS: Readonly<Record<string, Loader>> = {
   'session-list': async () => erase((await import('./session-list.ts')).sessionList),
   'session-show': async () => erase((await import('./session-show.ts')).sessionShow),
   'session-why': async () => erase((await import('./session-why.ts')).sessionWhy),
+  'session-send': async () => erase((await import('./session-send.ts')).sessionSend),
+  'session-abort': async () => erase((await import('./session-abort.ts')).sessionAbort),
+  'session-approve': async () => erase((await import('./session-approve.ts')).sessionApprove),
+  'session-create': async () => erase((await import('./session-create.ts')).sessionCreate),
+  [HOST_COMMAND]: async () => erase((await import('./session-host.ts')).sessionHost),
   completions: async () => erase((await import('./completions.ts')).completions),
 };
 

@@ -20,6 +20,10 @@ export interface World {
   adapters(): Promise<readonly Adapter[]>;
   /** What is known of unchanged files; undefined where the connector home can't be used. */
   index(): SessionIndex | undefined;
+  /** Program and first arguments with which this program starts itself again. */
+  readonly self: readonly string[];
+  /** What is piped into the command. `read` gives at most one byte more than the limit. */
+  readonly stdin: { readonly isTerminal: boolean; read(limit: number): Promise<Uint8Array> };
 }
 
 /** The part of the world that adapters get. */

@@ -170,7 +170,9 @@ export type ControlEvent =
   | ({ readonly type: 'refused'; readonly at: number } & Refusal);
 
 export interface AbortRequest {
-  readonly session: Session;
+  readonly session: SessionRef;
+  /** The session as the list has it; absent for one that only a process of ours knows yet. */
+  readonly known?: Session;
   /** Ends the process tree instead of asking the runtime to stop its turn. */
   readonly kill: boolean;
 }

@@ -27,3 +27,17 @@ export function parseSince(text: string, now: number): number | undefined {
   const at = Date.parse(text.trim());
   return Number.isNaN(at) ? undefined : at;
 }
+
+/** Reads a length of time (`90s`, `30m`, `2h`, `1d`); milliseconds, or undefined if it is none. */
+export function parseSpan(text: string): number | undefined {
+  const span = /^(\d{1,6})([smhdw])$/.exec(text.trim());
+  return span ? Number(span[1]) * (UNITS[span[2] ?? ''] ?? 0) : undefined;
+}
+
+/** A length of time in words: `30 s`, `5 min`, `2 h`, `1 d`. Rounded up, so that nothing is promised too early. */
+export function spanWords(ms: number): string {
+  if (ms < MINUTE) return `${Math.ceil(ms / 1_000)} s`;
+  if (ms < HOUR) return `${Math.ceil(ms / MINUTE)} min`;
+  if (ms < DAY) return `${Math.ceil(ms / HOUR)} h`;
+  return `${Math.ceil(ms / DAY)} d`;
+}

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import type { ConnectorError } from '../../runtime/errors.ts';
-import type { Answer } from '../command.ts';
+import type { Answer, EventLine } from '../command.ts';
 import { jsonDocument, jsonError } from './json.ts';
 import { paint, type Style } from './style.ts';
 
@@ -43,14 +43,30 @@ function writeAll(fd: 1 | 2, text: string): void {
 }
 
 /** Prints a finished answer: text for people, one document under `--json`. */
-export function printAnswer(answer: Exclude<Answer, { kind: 'stream' }>, json: boolean, style: Style): void {
+export function printAnswer(
+  answer: Extract<Answer, { kind: 'document' | 'verbatim' }>,
+  json: boolean,
+  style: Style,
+): void {
   if (answer.kind === 'verbatim') {
     printOut(answer.text);
     return;
   }
   for (const warning of answer.warnings ?? []) printErr(`${paint(style, 'dim', `note: ${warning}`)}\n`);
   if (json) printOut(jsonDocument(answer.data, style));
-  else printOut(endLine(answer.text(style)));
+  else if (!answer.failure) printOut(endLine(answer.text(style)));
+  if (answer.failure) printError(answer.failure, false, style);
+}
+
+/** Prints one event of an action: a line of JSON, or what people read of it. */
+export function printEvent(line: EventLine, json: boolean, style: Style): void {
+  if (json) {
+    printOut(`${JSON.stringify(line.data)}\n`);
+    return;
+  }
+  const { out, err } = line.text(style);
+  if (err !== undefined) printErr(endLine(err));
+  if (out !== undefined) printOut(endLine(out));
 }
 
 /**

@@ -55,8 +55,8 @@ export interface TurnSink {
   accepted(detail: string, mode: 'owned' | 'process' | 'server', resume?: string): void;
   progress(doing: 'running' | 'streaming' | 'tool' | 'retrying', text?: string, tool?: string): void;
   note(text: string): void;
-  /** Also outside of a turn: background work may ask. */
-  request(request: PendingRequest): void;
+  /** Also outside of a turn: background work may ask. False: too many wait, so it must be denied at once. */
+  request(request: PendingRequest): boolean;
   /** The runtime no longer waits for this request, whoever saw to that. */
   withdrawn(requestId: string): void;
   /** The process that runs the session now, to be found again if this host is killed; undefined: none. */

@@ -83,12 +83,13 @@ export function createHostSink(options: HostSinkOptions): HostSink {
         ...(Buffer.byteLength(request.detail) > CONTROL.detailBytes ? { detailCut: true } : {}),
         expiresAt: now() + options.approvalMs,
       };
-      if (!requests.add(bounded)) return;
+      if (!requests.add(bounded)) return false;
       emit({ type: 'request', at: now(), request: bounded });
       timers.set(
         request.requestId,
         options.scheduler.after(options.approvalMs, () => void expire(bounded)),
       );
+      return true;
     },
     withdrawn: (requestId) => settle(requestId, 'withdrawn'),
     child: options.onChild,

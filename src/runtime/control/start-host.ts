@@ -8,10 +8,8 @@ import { connectHost, type HostClient } from './client.ts';
 import type { ActingContext } from './context.ts';
 import type { HostSpec } from './driver.ts';
 import type { HostHello } from './host-server.ts';
+import { HOST_COMMAND } from './names.ts';
 import { placesOf } from './places.ts';
-
-/** The hidden command that runs a host; its spec comes on stdin. */
-export const HOST_COMMAND = 'session-host';
 
 export type HostReached =
   | { readonly kind: 'reached'; readonly client: HostClient }

@@ -1,0 +1,186 @@
+import type { Adapter, ControlContext } from '../adapters/adapter.ts';
+import { labelOf } from '../adapters/catalog.ts';
+import { listRecords } from '../runtime/control/record.ts';
+import { sweepHosts } from '../runtime/control/sweep.ts';
+import type { Refusal, RuntimeControl } from '../runtime/control.ts';
+import { ConnectorError } from '../runtime/errors.ts';
+import { run } from '../runtime/process/spawn.ts';
+import type { Session, SessionRef } from '../runtime/session/session.ts';
+import { connectorHome } from '../runtime/store/home.ts';
+import { chosenAdapters, collect } from './collect.ts';
+import { readFilter } from './filter.ts';
+import { parseSpan } from './output/age.ts';
+import { resolveSession } from './resolve.ts';
+import { nearest } from './suggest.ts';
+import { adapterContext, type World } from './world.ts';
+
+/** What acting on sessions gets of the world. */
+export function controlContext(world: World): ControlContext {
+  return {
+    ...adapterContext(world),
+    connectorHome: connectorHome(world.env, world.home),
+    self: world.self,
+    version: world.version,
+    run,
+  };
+}
+
+type Control = RuntimeControl<ControlContext>;
+
+/**
+ * How one runtime is acted on.
+ *
+ * @throws ConnectorError `unsupported` for a runtime that can't be, naming those that can
+ */
+export async function controlOf(world: World, runtimeId: string): Promise<Control> {
+  const filter = readFilter({ runtime: runtimeId }, world.cwd, world.now());
+  const [adapter] = await chosenAdapters(world, filter);
+  if (adapter?.control) return adapter.control();
+  const able = (await world.adapters()).filter((one) => one.control).map((one) => one.id);
+  throw new ConnectorError(
+    'unsupported',
+    `${labelOf(runtimeId)}: sessions can’t be acted on yet`,
+    `Messages can be sent to: ${able.join(', ')}`,
+  );
+}
+
+/**
+ * One capability of a runtime's control.
+ *
+ * @throws ConnectorError `unsupported` when this runtime can't do that
+ */
+export function capable<Name extends keyof Control>(
+  control: Control,
+  name: Name,
+  runtimeId: string,
+): NonNullable<Control[Name]> {
+  const member = control[name];
+  if (member) return member as NonNullable<Control[Name]>;
+  const what = { send: 'messages', abort: 'aborting', create: 'new sessions' }[String(name)] ?? String(name);
+  throw new ConnectorError(
+    'unsupported',
+    `${labelOf(runtimeId)}: ${what} are not possible from outside`,
+    'What each runtime can do: shadowob-connector runtime-scan',
+  );
+}
+
+/** The session that a command is about. `known` is absent for one that only a process of ours knows yet. */
+export interface Target {
+  readonly ref: SessionRef;
+  readonly known?: Session;
+}
+
+/**
+ * Finds the session that an id, or its beginning, means.
+ *
+ * @throws ConnectorError `notFound` or `ambiguous`
+ */
+export async function findTarget(
+  world: World,
+  id: string,
+  args: { readonly runtime?: string | undefined; readonly 'opencode-url'?: string | undefined },
+): Promise<Target> {
+  const filter = readFilter({ all: true, ...args }, world.cwd, world.now());
+  const look = await collect(world, filter);
+  try {
+    const known = resolveSession(look.monitor, id);
+    return { ref: known.ref, known };
+  } catch (thrown) {
+    const hosted = hostedSession(world, id, args.runtime);
+    if (hosted) return { ref: hosted };
+    throw thrown;
+  }
+}
+
+/** A session that we have begun and that has no file yet. */
+function hostedSession(world: World, id: string, runtime: string | undefined): SessionRef | undefined {
+  const wanted = id.trim();
+  const found = listRecords(connectorHome(world.env, world.home))
+    .map((record) => record.session)
+    .filter((ref) => ref.sessionId === wanted && (runtime === undefined || ref.runtimeId === runtime));
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/** The id of a command: its word, or `--session` as the existing connector has it; never both. */
+export function readId(args: {
+  readonly id?: string | undefined;
+  readonly session?: string | undefined;
+}): string | undefined {
+  if (args.id !== undefined && args.session !== undefined && args.id !== args.session) {
+    throw new ConnectorError('usage', 'the session is named twice', 'Give its id once.');
+  }
+  return args.id ?? args.session;
+}
+
+/** A refusal as an error of the command. */
+export function refusalError({ kind, reason, next }: Refusal): ConnectorError {
+  return new ConnectorError(kind, reason, next);
+}
+
+/**
+ * Ends what killed hosts of ours have left; called by everything that acts, so that no process of ours runs on unseen
+ * (K1). Gives a line for each.
+ */
+export async function sweepLines(context: ControlContext): Promise<readonly string[]> {
+  const orphans = await sweepHosts(context);
+  return orphans.map(({ session, pid, ended }) =>
+    ended
+      ? `ended process ${pid}, which a killed process of ours had left in session ${session.sessionId}`
+      : `process ${pid} of session ${session.sessionId} was left by a killed process of ours and can’t be ended`,
+  );
+}
+
+/**
+ * A word of a fixed list.
+ *
+ * @throws ConnectorError `badValue`, naming the words
+ */
+export function readWord<Word extends string>(
+  flag: string,
+  text: string | undefined,
+  words: readonly Word[],
+  usual: Word,
+): Word {
+  if (text === undefined) return usual;
+  const found = words.find((word) => word === text);
+  if (found) return found;
+  const hint = nearest(text, words);
+  throw new ConnectorError(
+    'badValue',
+    `--${flag}: "${text}" is not known${hint ? `; did you mean "${hint}"?` : ''}`,
+    `It takes ${words.join(', ')}.`,
+  );
+}
+
+/**
+ * A length of time in milliseconds.
+ *
+ * @throws ConnectorError `badValue`
+ */
+export function readSpan(
+  flag: string,
+  text: string | undefined,
+  range: { readonly min: number; readonly max: number },
+): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = text === '0' ? 0 : parseSpan(text);
+  if (ms !== undefined && ms >= range.min && ms <= range.max) return ms;
+  throw new ConnectorError(
+    'badValue',
+    `--${flag}: "${text}" is no length of time that it takes`,
+    'Try 90s, 10m, or 2h.',
+  );
+}
+
+/** Adapters that can be acted on. */
+export async function actingAdapters(
+  world: World,
+  runtime: string | undefined,
+): Promise<readonly { readonly adapter: Adapter; readonly control: Control }[]> {
+  const filter = readFilter({ runtime }, world.cwd, world.now());
+  const adapters = await chosenAdapters(world, filter);
+  const loaded = adapters.map(async (adapter) => ({ adapter, control: await adapter.control?.() }));
+  return (await Promise.all(loaded)).flatMap(({ adapter, control }) =>
+    control ? [{ adapter, control }] : [],
+  );
+}

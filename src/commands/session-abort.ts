@@ -1,0 +1,81 @@
+import type { AbortResult } from '../runtime/control.ts';
+import { ConnectorError } from '../runtime/errors.ts';
+import type { SessionRef } from '../runtime/session/session.ts';
+import { oneLine } from '../runtime/session/text.ts';
+import {
+  capable,
+  controlContext,
+  controlOf,
+  findTarget,
+  readId,
+  refusalError,
+  sweepLines,
+} from './acting.ts';
+import { type Answer, defineCommand } from './command.ts';
+import { refusalData } from './output/control-data.ts';
+
+export const sessionAbort = defineCommand({
+  name: 'session-abort',
+  summary: 'stop a session’s turn, or end its process',
+  details:
+    'Asks the runtime to stop the running turn, and says stopped only when its end was seen. With --kill ends the process and all that it started (TERM, then KILL) and names what survived. Messages of ours that wait for the session are withdrawn.',
+  args: {
+    id: { type: 'positional', required: false, description: 'the session’s id, or its beginning' },
+    runtime: { type: 'string', description: 'The runtime, by id', valueHint: 'id' },
+    session: { type: 'string', description: 'The session’s id, or its beginning', valueHint: 'id' },
+    kill: { type: 'boolean', description: 'End the process and everything it started' },
+    'opencode-url': { type: 'string', description: 'An OpenCode server to ask', valueHint: 'url' },
+  },
+  examples: [
+    { command: 'session-abort 5c67492c', says: 'stop its turn' },
+    { command: 'session-abort 5c67492c --kill --json', says: 'end its processes; the answer as JSON' },
+  ],
+  async run(args, world): Promise<Answer> {
+    const id = readId(args);
+    if (id === undefined) {
+      throw new ConnectorError(
+        'usage',
+        'session-abort needs a session',
+        'See: shadowob-connector session-list',
+      );
+    }
+    const { ref, known } = await findTarget(world, id, args);
+    const control = await controlOf(world, ref.runtimeId);
+    const context = controlContext(world);
+    const abort = capable(control, 'abort', ref.runtimeId).bind(control);
+    const result = await abort(context, {
+      session: ref,
+      kill: args.kill === true,
+      ...(known ? { known } : {}),
+    });
+    const failure = failureOf(result);
+    return {
+      kind: 'document',
+      data: document(ref, result),
+      text: () => (result.kind === 'stopped' ? `stopped: ${result.detail}` : ''),
+      warnings: await sweepLines(context),
+      ...(failure ? { failure } : {}),
+    };
+  },
+});
+
+function document(ref: SessionRef, result: AbortResult): unknown {
+  return {
+    ...ref,
+    stopped: result.kind === 'stopped',
+    ...(result.kind === 'stopped' ? { detail: result.detail } : {}),
+    survivors: result.kind === 'survived' ? result.survivors : [],
+    ...(result.kind === 'refused' ? refusalData(result.refusal) : {}),
+  };
+}
+
+function failureOf(result: AbortResult): ConnectorError | undefined {
+  if (result.kind === 'stopped') return undefined;
+  if (result.kind === 'refused') return refusalError(result.refusal);
+  const names = result.survivors.map(({ pid, command }) => oneLine(`${pid} ${command}`).trim());
+  return new ConnectorError(
+    'survived',
+    `still running: ${names.join('; ') || 'a process that can’t be named'}`,
+    'End them as their owner; some may need another user’s rights.',
+  );
+}
