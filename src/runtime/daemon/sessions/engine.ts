@@ -1,35 +1,30 @@
 import { SESSIONS } from '../../limits.ts';
-import { applyReport } from '../../session/reported.ts';
 import type { ServiceClock } from '../clock.ts';
 import { type ServiceLog, silent } from '../log.ts';
 import { RequestError } from '../protocol.ts';
-import { nanosToMs, parseNanos } from '../stamp.ts';
-import type { End, Observe, Row, Stamp, WindowReport, WireState } from '../vocabulary.ts';
+import type { End, Observe, Row, WindowReport, WireState } from '../vocabulary.ts';
 import {
-  agentIdOf,
+  createEntry,
+  finishEntry,
+  firedAt,
+  handOver,
+  isReplaced,
+  type OwnerProof,
+  touch,
+  updateEntry,
+} from './apply.ts';
+import {
   type Entry,
-  fillFields,
   isPassive,
-  latch,
   type ObserveOutcome,
   type Origin,
   recordStamp,
-  reportOf,
   type StampOutcome,
   skippedByStamp,
-  trackPid,
   wireState,
 } from './entry.ts';
 import { rowOf, sortRows } from './rows.ts';
 import { createWindows, quietest } from './windows.ts';
-
-/** What adapters have proven about the owners of one session. */
-export interface OwnerProof {
-  /** Somebody who owns it lives: a live file with a matching start, a held lock, a server that lists it. */
-  readonly alive: boolean;
-  /** The pids among them, where the proof names any. */
-  readonly pids: ReadonlySet<number>;
-}
 
 export interface EngineOptions {
   readonly clock: ServiceClock;
@@ -139,86 +134,27 @@ export function createSessionsEngine(options: EngineOptions): SessionsEngine {
     if (oldest) drop(oldest, 'debug', 'capacity');
   };
 
-  /** When an event counts as seen (S-102): journals keep their own times, which are never in the future. */
-  const seenAt = (stamp: Stamp | undefined, origin: Origin, old: number): number => {
-    const nanos = stamp && parseNanos(stamp.ts);
-    const fromJournal = origin === 'journal' || origin === 'replay';
-    if (!fromJournal || nanos === undefined) return clock.now();
-    return Math.max(old, Math.min(nanosToMs(nanos), clock.now()));
-  };
-
-  /** When the event fired, for the evidence: its own stamp, if it has one. */
-  const firedAt = (stamp: Stamp | undefined): number => {
-    const nanos = stamp && parseNanos(stamp.ts);
-    return nanos === undefined ? clock.now() : Math.min(nanosToMs(nanos), clock.now());
-  };
-
-  const touch = (entry: Entry, stamp: Stamp | undefined, origin: Origin): void => {
-    entry.lastActive = clock.awakeMs();
-    entry.lastSeen = seenAt(stamp, origin, entry.lastSeen);
-  };
-
   const create = (observe: Observe, origin: Origin): ObserveOutcome => {
     evictIfFull();
-    const at = firedAt(observe.stamp);
-    const shown = applyReport(undefined, reportOf(observe, at, 'shown'));
-    if (!shown) return 'heartbeat_only';
-    const seen = seenAt(observe.stamp, origin, 0);
-    const entry: Entry = {
-      ...EMPTY,
-      id: observe.session_id,
-      agent: observe.agent ?? 'claude',
-      shown,
-      lastEvent: observe.event,
-      startedAt: seen,
-      lastSeen: seen,
-      lastActive: clock.awakeMs(),
-      pid: observe.pid,
-    };
-    latch(entry, observe, at);
-    fillFields(entry, observe);
-    applyToHooks(entry, observe, at);
-    recordStamp(entry, observe.stamp);
+    const entry = createEntry(clock, observe, origin);
+    if (!entry) return 'heartbeat_only';
     entries.set(entry.id, entry);
     return 'created';
-  };
-
-  const update = (entry: Entry, observe: Observe, origin: Origin): ObserveOutcome => {
-    const at = firedAt(observe.stamp);
-    const before = entry.shown.phase;
-    trackPid(entry, observe.pid);
-    latch(entry, observe, at);
-    entry.shown = applyReport(entry.shown, reportOf(observe, at, 'shown')) ?? entry.shown;
-    applyToHooks(entry, observe, at);
-    entry.lastEvent = observe.event;
-    touch(entry, observe.stamp, origin);
-    const enriched = fillFields(entry, observe);
-    recordStamp(entry, observe.stamp);
-    if (entry.shown.phase !== before) return 'state_changed';
-    return enriched ? 'metadata_enriched' : 'heartbeat_only';
-  };
-
-  /** A replaced process is heard again once it opens something, or is proven to live on this session. */
-  const isReplaced = (entry: Entry, observe: Observe): boolean => {
-    const { pid, event } = observe;
-    if (pid === undefined || !entry.replacedPids.includes(pid)) return false;
-    const opens = event === 'session_start' || event === 'user_prompt_submit';
-    if (opens && agentIdOf(observe) === undefined) return false;
-    return !options.ownerProof?.(entry.id)?.pids.has(pid);
   };
 
   const judge = (observe: Observe, origin: Origin): ObserveOutcome => {
     const entry = entries.get(observe.session_id);
     if (!entry) return create(observe, origin);
+    const proof = options.ownerProof?.(entry.id);
     const skipped = skippedByStamp(entry, observe.stamp, origin);
     if (skipped) return skipped;
     const ignored =
       entry.shown.phase === 'ended' && isPassive(observe)
         ? 'ended_passive_ignored'
-        : isReplaced(entry, observe)
+        : isReplaced(entry, observe, proof)
           ? 'replaced_pid_ignored'
           : undefined;
-    if (!ignored) return update(entry, observe, origin);
+    if (!ignored) return updateEntry(clock, entry, observe, origin);
     recordStamp(entry, observe.stamp);
     return ignored;
   };
@@ -231,31 +167,10 @@ export function createSessionsEngine(options: EngineOptions): SessionsEngine {
     recordStamp(entry, end.stamp);
     if (entry.shown.phase === 'ended') return 'already_ended';
     if (end.pid !== undefined && entry.replacedPids.includes(end.pid)) return 'replaced_pid_ignored';
-    if (handOver(entry, end.pid)) return 'other_owner_lives';
-    finish(entry, firedAt(end.stamp));
-    touch(entry, end.stamp, origin);
+    if (handOver(entry, end.pid, options.ownerProof?.(entry.id))) return 'other_owner_lives';
+    finishEntry(entry, firedAt(clock, end.stamp));
+    touch(clock, entry, end.stamp, origin);
     return 'ended';
-  };
-
-  /**
-   * A session ends only with its last owner (R-04): another process that is proven to live on it takes over. An
-   * end that names no process may speak of the only proven one, whose file is not gone yet.
-   */
-  const handOver = (entry: Entry, pid: number | undefined): boolean => {
-    const proven = options.ownerProof?.(entry.id)?.pids ?? NOBODY;
-    const leaving = pid ?? entry.pid;
-    const others = [...proven].filter((owner) => owner !== leaving);
-    const heir = others.find((owner) => entry.replacedPids.includes(owner)) ?? others[0];
-    if (heir === undefined || (leaving === undefined && others.length < 2)) return false;
-    if (leaving === entry.pid) trackPid(entry, heir);
-    return true;
-  };
-
-  const finish = (entry: Entry, at: number): void => {
-    entry.shown = applyReport(entry.shown, { event: 'end', at }) ?? entry.shown;
-    entry.hooks = applyReport(entry.hooks, { event: 'end', at });
-    if (entry.stream) entry.stream = { state: 'ended', at };
-    entry.lastEvent = 'stop';
   };
 
   return {
@@ -334,9 +249,9 @@ export function createSessionsEngine(options: EngineOptions): SessionsEngine {
     processEnded(sessionId, pid) {
       const entry = entries.get(sessionId);
       if (!entry || entry.pid !== pid || entry.shown.phase === 'ended') return false;
-      if (handOver(entry, pid)) return false;
-      finish(entry, clock.now());
-      touch(entry, undefined, 'local');
+      if (handOver(entry, pid, options.ownerProof?.(entry.id))) return false;
+      finishEntry(entry, clock.now());
+      touch(clock, entry, undefined, 'local');
       log('debug', 'session_process_ended', { id: sessionId, pid });
       tell(sessionId);
       bump();
@@ -368,34 +283,6 @@ export function createSessionsEngine(options: EngineOptions): SessionsEngine {
     },
     bump,
   };
-}
-
-const NOBODY: ReadonlySet<number> = new Set();
-
-const EMPTY = {
-  hooks: undefined,
-  stream: undefined,
-  cwd: undefined,
-  repo: undefined,
-  transcriptPath: undefined,
-  model: undefined,
-  pidStart: undefined,
-  prompted: false,
-  streamed: false,
-  replacedPids: [],
-  recentSeqs: [],
-  latestStamp: undefined,
-} as const;
-
-/**
- * Hooks make reported evidence of their own (R-05). Streams are exact and kept apart; a file that only appeared or
- * grew says nothing about a state of a session that no hook has spoken for (R-01).
- */
-function applyToHooks(entry: Entry, observe: Observe, at: number): void {
-  const { event } = observe;
-  if (typeof event !== 'string' && 'stream_state' in event) return;
-  if (!entry.hooks && isPassive(observe) && agentIdOf(observe) === undefined) return;
-  entry.hooks = applyReport(entry.hooks, reportOf(observe, at, 'hooks'));
 }
 
 function eventName(observe: Observe): string {

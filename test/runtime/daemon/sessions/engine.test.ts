@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { OwnerProof } from '../../../../src/runtime/daemon/sessions/engine.ts';
+import type { OwnerProof } from '../../../../src/runtime/daemon/sessions/apply.ts';
 import { A, B, START, scene, stamp } from './dsl.ts';
 
 describe('metadata, agent and order', () => {
