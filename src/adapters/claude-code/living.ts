@@ -76,6 +76,7 @@ export function otherLives(
 ): ReadonlyMap<string, OtherLife> {
   const lives = new Map<string, OtherLife>();
   const old: OldSession[] = [];
+  const gone = new Map<string | undefined, Extract<OtherLife, { kind: 'gone' }>>();
   for (const [sessionId, transcript] of transcripts) {
     if (owners.has(sessionId)) continue;
     const { version, entrypoint, cwd } = transcript.summary;
@@ -85,9 +86,15 @@ export function otherLives(
     }
     if (!registry.complete(transcript.path)) continue;
     const at = registry.departures.leftAt(sessionId);
-    const why = `no process has it: Claude Code ${version} would have a live file`;
-    lives.set(sessionId, { kind: 'gone', why, ...(at !== undefined ? { at } : {}) });
+    const plain = gone.get(version) ?? goneSince(version);
+    gone.set(version, plain);
+    lives.set(sessionId, at === undefined ? plain : { ...plain, at });
   }
-  const found = processes ? findOwners(old, processes, ownerPids(owners)) : new Map();
-  return new Map([...lives, ...found]);
+  if (!processes || old.length === 0) return lives;
+  for (const [sessionId, life] of findOwners(old, processes, ownerPids(owners))) lives.set(sessionId, life);
+  return lives;
+}
+
+function goneSince(version: string | undefined): Extract<OtherLife, { kind: 'gone' }> {
+  return { kind: 'gone', why: `no process has it: Claude Code ${version} would have a live file` };
 }

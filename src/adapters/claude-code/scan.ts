@@ -79,8 +79,7 @@ export async function scanClaude(
   const processes = await processesFor(transcripts, owners, host);
   memory.departures.note(ownedIds(owners), context.now());
   const others = otherLives(transcripts, owners, processes, {
-    complete: (path) =>
-      lives.every(({ home, live }) => live.complete || !path.startsWith(home.projects + sep)),
+    complete: completeFor(lives),
     departures: memory.departures,
   });
   const dialogs = processes
@@ -101,6 +100,12 @@ export async function scanClaude(
       ...dialogs.map(dialogProblem),
     ],
   };
+}
+
+/** Whether the live registry of the home that a transcript lies in could be read whole. */
+function completeFor(lives: readonly HomeLife[]): (path: string) => boolean {
+  const blind = lives.filter(({ live }) => !live.complete).map(({ home }) => home.projects + sep);
+  return (path) => blind.length === 0 || !blind.some((folder) => path.startsWith(folder));
 }
 
 /** A shortened id chooses by its beginning; anything else chooses everything. */

@@ -18,6 +18,7 @@ export function parseListeners(text: string): readonly Listener[] {
   return text
     .split('\n')
     .slice(1)
+    .filter((line) => line.includes(` ${LISTEN} `))
     .flatMap((line) => {
       const [, local, , state, , , , uid, , inode] = line.trim().split(/\s+/);
       const [address, port] = local?.split(':') ?? [];
