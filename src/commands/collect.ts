@@ -3,7 +3,7 @@ import { CATALOG } from '../adapters/catalog.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { RuntimeInstance, ScanOptions, ScanProblem } from '../runtime/feed.ts';
 import { createMonitor, type Monitor } from '../runtime/monitor.ts';
-import { byLifeAndTime, sortByNeed } from '../runtime/session/order.ts';
+import { sortByNeed } from '../runtime/session/order.ts';
 import { redactRow, type SessionRow, sessionRow } from '../runtime/session/row.ts';
 import type { Session } from '../runtime/session/session.ts';
 import { passes, type SessionFilter } from './filter.ts';
@@ -151,15 +151,16 @@ function keep(
 ): SessionRow[] {
   if (filter.all) return sessions.map(toRow);
   if (filter.limit !== undefined) return sessions.slice(0, filter.limit).map(toRow);
-  const budget = { left: JSON_BUDGET - used - 1_000 };
-  const fitting = new Map<Session, SessionRow>();
-  for (const session of sessions.toSorted(byLifeAndTime)) {
+  // Sorted by need, the list has live and newest sessions first, so that it is cut at its end.
+  const rows: SessionRow[] = [];
+  let left = JSON_BUDGET - used - 1_000;
+  for (const session of sessions) {
     const row = toRow(session);
-    budget.left -= sizeOf(row);
-    if (budget.left < 0) break;
-    fitting.set(session, row);
+    left -= sizeOf(row);
+    if (left < 0) break;
+    rows.push(row);
   }
-  return sessions.flatMap((session) => fitting.get(session) ?? []);
+  return rows;
 }
 
 /** Bytes of a row's names, times, words of closed sets and punctuation: 430 to 560 were seen. */

@@ -26,12 +26,6 @@ export function sortByNeed(sessions: readonly Session[]): Session[] {
   return groups.flatMap((group, i) => group.sort(i === 0 ? byNeed : byTime));
 }
 
-/** Newest and live first, for a list that must be cut. */
-export function byLifeAndTime(a: Session, b: Session): number {
-  const live = Number(b.shown.life === 'alive') - Number(a.shown.life === 'alive');
-  return live !== 0 ? live : byTime(a, b);
-}
-
 function byTime(a: Session, b: Session): number {
   return (b.facts.lastActivityAt ?? 0) - (a.facts.lastActivityAt ?? 0) || byKey(a, b);
 }
