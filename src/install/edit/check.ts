@@ -25,7 +25,7 @@ export function checkChange(
   if (!sameData(actual, written)) return 'would not say what is meant';
   if (!keepsLeaves(before, after, change, data)) return 'would change something else';
   if (!keepsComments(before, after, targetOf(change, data))) return 'would lose a comment';
-  return keepsTextStyle(before.text, after.text) ? undefined : 'would change line ends';
+  return keepsTextStyle(before.text, after.text, change) ? undefined : 'would change line ends';
 }
 
 /** Containers around a removed value that are empty now, and so are written nowhere. */
@@ -81,10 +81,13 @@ function isPartOf(part: readonly string[], whole: readonly string[]): boolean {
   return matched === part.length;
 }
 
-function keepsTextStyle(before: string, after: string): boolean {
+function keepsTextStyle(before: string, after: string, change: Change): boolean {
   if (before.startsWith(BOM) !== after.startsWith(BOM)) return false;
   if (before.trim() === '' || after.trim() === '') return true;
-  if (before.endsWith('\n') !== after.endsWith('\n')) return false;
+  // Without the last line, a text may come to end in an empty line that was there all along.
+  const opens = before.endsWith('\n') && !after.endsWith('\n');
+  const closes = !before.endsWith('\n') && after.endsWith('\n');
+  if (opens || (closes && change.kind !== 'remove')) return false;
   const had = lineBreaksOf(before);
   const has = lineBreaksOf(after);
   // A text of one line shows no kind of line end; nor does one that has lost all of them.

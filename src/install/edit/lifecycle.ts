@@ -73,13 +73,17 @@ export function proposeRemoval(now: string | null, steps: readonly Step[], wirin
   if (operations.length === 0) return NOTHING;
   const made = steps.at(-1)?.made;
   const expected = expect(read.data, operations, wiring.format);
-  const found =
+  const clean = cleanText(steps, now);
+  const earlier =
     expected === undefined
       ? undefined
-      : findText(now, steps, wiring, prune(read.data, expected, operations, made));
-  if (found !== undefined) return removal(now, found, steps, wiring);
-  const edited = editOut(now, wiring, operations, made);
-  return 'code' in edited ? edited : removal(now, edited, steps, wiring);
+      : findText(
+          earlierTexts(clean, now, steps, wiring),
+          prune(read.data, expected, operations, made),
+          wiring,
+        );
+  const taken = earlier ?? editOut(now, wiring, operations, made);
+  return 'code' in taken ? taken : removal(now, taken, clean, steps.at(-1), wiring);
 }
 
 /** What takes the last step back. */
@@ -110,10 +114,14 @@ interface Found {
   readonly data: Data;
 }
 
-function removal(now: string | null, found: Found, steps: readonly Step[], wiring: Wiring): Proposal {
-  const clean = cleanText(steps, now);
+function removal(
+  now: string | null,
+  found: Found,
+  clean: Origin | undefined,
+  last: Step | undefined,
+  wiring: Wiring,
+): Proposal {
   const isClean = clean?.text === found.text;
-  const last = steps.at(-1);
   return {
     kind: 'step',
     before: now,
@@ -133,25 +141,24 @@ function removal(now: string | null, found: Found, steps: readonly Step[], wirin
   };
 }
 
-/** An earlier text, carried along to now, that says what removal means. */
-function findText(
-  now: string | null,
-  steps: readonly Step[],
-  wiring: Wiring,
-  expected: Data,
-): Found | undefined {
-  const earlier = [
-    () => cleanText(steps, now),
-    ...steps
-      .toReversed()
-      .flatMap((step) => (step.wiring === wiring.id ? [() => withoutStep(step, now)] : [])),
-  ];
-  for (const find of earlier) {
-    const origin = find();
+/** The first text that says what removal means; all of them are what the file was, carried along to now. */
+function findText(earlier: Iterable<Origin | undefined>, expected: Data, wiring: Wiring): Found | undefined {
+  for (const origin of earlier) {
     if (origin === undefined || !says(origin.text, expected, wiring.format)) continue;
     return { text: origin.text, edits: invertEdits(origin.text ?? '', origin.edits), data: expected };
   }
   return undefined;
+}
+
+/** The file without anything of ours, then with one step of this wiring undone, newest first. */
+function* earlierTexts(
+  clean: Origin | undefined,
+  now: string | null,
+  steps: readonly Step[],
+  wiring: Wiring,
+): Iterable<Origin | undefined> {
+  yield clean;
+  for (const step of steps.toReversed()) if (step.wiring === wiring.id) yield withoutStep(step, now);
 }
 
 /** Takes entries out of the text as it is. */

@@ -33,7 +33,8 @@ export interface Refusal {
   readonly kind: 'refused';
   /**
    * Those of {@link Unreadable}; `misfit`: a value has another shape than is needed (S-803); `cannot`: the way
-   * the file is written has no safe place; `unsafe`: the proof of an edit failed, which is a defect of ours.
+   * the file is written has no safe place; `unsafe`: the edit would have changed something else, such as a YAML text that
+   * keeps the empty lines behind it.
    */
   readonly code: Unreadable['code'] | 'misfit' | 'cannot' | 'unsafe';
   /** A sentence without its subject, the file. */

@@ -124,7 +124,7 @@ function collide(a: TextEdit, b: TextEdit): boolean {
 }
 
 /** How many words, spaces and signs two versions may differ by before aligning them is given up. */
-const ALIGNED_DIFFERENCES = 4000;
+const ALIGNED_DIFFERENCES = 1000;
 const WORDS = /[\p{L}\p{N}_]+|\r\n|[ \t]+|[\s\S]/gu;
 
 /** The edits from one text to another, found by aligning words; `undefined` where they have little in common. */

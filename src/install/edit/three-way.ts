@@ -21,7 +21,7 @@ function reverse(before: Maybe, after: Maybe, now: Maybe): Maybe | typeof CONFLI
   if (isObject(after) && isObject(now)) return reverseKeys(isObject(before) ? before : {}, after, now);
   if (!isArray(before) || !isArray(after) || !isArray(now)) return CONFLICT;
   if (before.length !== after.length || after.length !== now.length) return CONFLICT;
-  const items = now.map((item, index) => reverse(before[index] ?? ABSENT, after[index] ?? ABSENT, item));
+  const items = now.map((item, index) => reverse(child(before, index), child(after, index), item));
   return items.every(isData) ? items : CONFLICT;
 }
 
@@ -44,7 +44,10 @@ function reverseKeys(before: Data, after: Data, now: Data): Data | typeof CONFLI
 
 const isData = (value: Maybe | typeof CONFLICT): value is Data => value !== ABSENT && value !== CONFLICT;
 
-const child = (data: Data, key: string): Maybe => childOf(data, key) ?? ABSENT;
+function child(data: Data, step: string | number): Maybe {
+  const value = childOf(data, step);
+  return value === undefined ? ABSENT : value;
+}
 
 function same(a: Maybe, b: Maybe): boolean {
   return a === ABSENT || b === ABSENT ? a === b : sameData(a, b);

@@ -30,6 +30,7 @@ export const tomlFormat: Format = {
   },
 };
 
+const DOTTED = 'is written with a dotted key';
 const NO_WORD = cannot('cannot hold this value');
 
 class TomlDocument implements SourceDocument {
@@ -64,7 +65,7 @@ class TomlDocument implements SourceDocument {
     const table = this.nodeAt(at);
     if (table?.kind !== 'object') return cannot('is not written as a table');
     const { home } = table;
-    if (home.kind === 'nowhere') return cannot('is written with a dotted key');
+    if (home.kind === 'nowhere') return cannot(DOTTED);
     if (home.kind === 'inline') return this.addTo(home.list, printLine([key], value));
     if (hasSections(value)) {
       const below = home.kind === 'dotted' ? home.section.path : at;
@@ -97,6 +98,7 @@ class TomlDocument implements SourceDocument {
     const slot = slotAt(this.root, at);
     const parent = this.nodeAt(at.slice(0, -1));
     if (slot === undefined || parent === undefined) return cannot('is not written here');
+    if (parent.kind === 'object' && parent.home.kind === 'nowhere') return cannot(DOTTED);
     const list = listOf(parent);
     if (list === undefined)
       return edits(
@@ -107,9 +109,7 @@ class TomlDocument implements SourceDocument {
       );
     const [span] = slot.spans;
     const index = list.items.findIndex((item) => item.start === span?.start && item.end === span.end);
-    return index === -1
-      ? cannot('is written with a dotted key')
-      : edits(...removeItem(list, index, this.style));
+    return index === -1 ? cannot(DOTTED) : edits(...removeItem(list, index, this.style));
   }
 
   private addTo(list: Brackets, printed: string | undefined): ChangeResult {

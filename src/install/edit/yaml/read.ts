@@ -212,7 +212,9 @@ class Reader {
   private slot(content: unknown, start: number, separatorEnd: number): YamlSlot {
     const node = toNode(content);
     const value = node === undefined ? this.nothing(separatorEnd) : this.node(node);
-    const end = Math.max(separatorEnd, this.endOf(value));
+    // The parser places an empty value behind the comments that follow.
+    const isEmpty = value.kind === 'scalar' && value.style === 'empty';
+    const end = isEmpty ? separatorEnd : Math.max(separatorEnd, this.endOf(value));
     return { value, spans: [{ start, end }], start, end, separatorEnd };
   }
 
