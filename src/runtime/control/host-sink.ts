@@ -1,17 +1,10 @@
-import type {
-  ApprovalAnswer,
-  ApprovalResult,
-  ControlEvent,
-  Decision,
-  PendingRequest,
-  Refusal,
-} from '../control.ts';
+import type { ApprovalAnswer, ApprovalResult, ControlEvent, PendingRequest, Refusal } from '../control.ts';
 import type { Scheduler } from '../daemon/clock.ts';
 import { reasonOf } from '../errors.ts';
 import { CONTROL } from '../limits.ts';
 import type { SessionRef } from '../session/session.ts';
 import type { TurnResult, TurnSink } from './driver.ts';
-import type { RequestStore } from './requests.ts';
+import type { RequestStore, Settled } from './requests.ts';
 import type { Ticket } from './ticket.ts';
 
 /** Turns what a driver tells into the events of the message that is being worked on. */
@@ -22,7 +15,7 @@ export interface HostSink extends TurnSink {
   ended(ticket: Ticket, result: TurnResult): void;
   /** A defect of ours in the middle of a turn. */
   broke(ticket: Ticket, thrown: unknown): void;
-  answered(requestId: string, decision: Decision): void;
+  answered(requestId: string, how: Settled): void;
   /** An answer did not reach the runtime: nobody waits for it any more. */
   lost(request: PendingRequest): void;
 }
@@ -36,7 +29,8 @@ export interface HostSinkOptions {
   /** The message that is being worked on. */
   ticket(): Ticket | undefined;
   onAccepted(): void;
-  answer(answer: ApprovalAnswer): Promise<ApprovalResult>;
+  /** Denies a request that nobody has answered. */
+  expire(answer: ApprovalAnswer): Promise<ApprovalResult>;
   readonly onChild: TurnSink['child'];
 }
 
@@ -46,7 +40,7 @@ export function createHostSink(options: HostSinkOptions): HostSink {
   const timers = new Map<string, () => void>();
   const emit = (event: ControlEvent): void => options.ticket()?.emit(event);
 
-  const settle = (requestId: string, decision: Decision | 'expired' | 'withdrawn'): void => {
+  const settle = (requestId: string, decision: Settled): void => {
     timers.get(requestId)?.();
     timers.delete(requestId);
     if (requests.settle(requestId, decision)) emit({ type: 'resolved', at: now(), requestId, decision });
@@ -56,7 +50,7 @@ export function createHostSink(options: HostSinkOptions): HostSink {
   const expire = async (request: PendingRequest): Promise<void> => {
     const minutes = Math.round(options.approvalMs / 60_000);
     const note = `Nobody answered within ${minutes} minute${minutes === 1 ? '' : 's'}.`;
-    const result = await options.answer({ session, requestId: request.requestId, decision: 'deny', note });
+    const result = await options.expire({ session, requestId: request.requestId, decision: 'deny', note });
     if (result.kind !== 'refused')
       emit({ type: 'note', at: now(), text: `${request.subject}: ${note} Denied.` });
   };

@@ -14,7 +14,7 @@ import {
   WITHDRAWN,
   waitedTooLong,
 } from './refusals.ts';
-import { createRequestStore } from './requests.ts';
+import { createRequestStore, type Settled } from './requests.ts';
 import { createTicket, type Ticket } from './ticket.ts';
 
 /** What a host works with; everything of the outside world is handed in. */
@@ -102,7 +102,7 @@ class SessionHost implements Host {
       now: options.now,
       ticket: () => this.#current?.entry.ticket,
       onAccepted: () => this.#current && options.queue.remove(this.#current.entry.message.id),
-      answer: (answer) => this.answer(answer),
+      expire: (answer) => this.#answer(answer, 'expired'),
       onChild: options.onChild,
     });
     this.#driver = options.driver(this.#sink);
@@ -125,18 +125,19 @@ class SessionHost implements Host {
     const mustWait = this.#current !== undefined || waiting > 0;
     const failed = mustWait ? this.#options.queue.put(queued) : undefined;
     if (failed !== undefined) return { kind: 'refused', refusal: cantKeep(failed) };
-    const { ticket } = this.#enter(queued, mustWait);
+    const { ticket } = this.#enter(queued, { kept: mustWait, owed: true });
     if (mustWait) this.#sink.queued(ticket, 'it comes after a turn that this connector runs');
     return { kind: 'ticket', ticket };
   }
 
-  #enter(message: QueuedMessage, kept: boolean): Entry {
-    const entry: Entry = { message, ticket: createTicket(message.id), kept, withdrawn: false };
+  #enter(message: QueuedMessage, how: { readonly kept: boolean; readonly owed: boolean }): Entry {
+    const ticket = createTicket(message.id, how.owed);
+    const entry: Entry = { message, ticket, kept: how.kept, withdrawn: false };
     this.#entries.push(entry);
-    this.#tickets.set(message.id, entry.ticket);
-    for (const [id, ticket] of this.#tickets) {
+    this.#tickets.set(message.id, ticket);
+    for (const [id, old] of this.#tickets) {
       if (this.#tickets.size <= this.#limits.tickets) break;
-      if (ticket.ended) this.#tickets.delete(id);
+      if (old.ended) this.#tickets.delete(id);
     }
     this.#ring();
     return entry;
@@ -150,12 +151,16 @@ class SessionHost implements Host {
     return this.#requests.list();
   }
 
-  async answer(answer: ApprovalAnswer): Promise<ApprovalResult> {
+  answer(answer: ApprovalAnswer): Promise<ApprovalResult> {
+    return this.#answer(answer, answer.decision);
+  }
+
+  async #answer(answer: ApprovalAnswer, as: Settled): Promise<ApprovalResult> {
     const request = this.#requests.claim(answer);
     if ('reason' in request) return { kind: 'refused', refusal: request };
     const result = await this.#driver.answer(request, answer);
     if (result.kind === 'refused') this.#sink.lost(request);
-    else this.#sink.answered(request.requestId, answer.decision);
+    else this.#sink.answered(request.requestId, as);
     return result;
   }
 
@@ -236,7 +241,7 @@ class SessionHost implements Host {
       if (this.#tickets.has(message.id)) continue;
       const isOld = message.expiresAt <= this.#options.now();
       if (!isOld && !message.attempted) {
-        this.#enter(message, true);
+        this.#enter(message, { kept: true, owed: false });
         continue;
       }
       this.#options.queue.remove(message.id);

@@ -27,11 +27,15 @@ export interface Ticket {
 
 const ENDS: ReadonlySet<ControlEvent['type']> = new Set(['done', 'refused', 'left']);
 
-/** A ticket without any event yet. */
-export function createTicket(id: string): Ticket {
+/**
+ * A ticket without any event yet.
+ *
+ * @param owed somebody is about to ask for its events, so its end waits for them
+ */
+export function createTicket(id: string, owed: boolean): Ticket {
   const kept: ControlEvent[] = [];
   const { promise: delivered, resolve: markDelivered } = Promise.withResolvers<void>();
-  const state = { first: 0, ended: false, followed: false, bells: new Set<() => void>() };
+  const state = { first: 0, ended: false, owed, bells: new Set<() => void>() };
 
   const news = (from: number): TicketNews => {
     const begin = Math.max(from, state.first);
@@ -43,7 +47,7 @@ export function createTicket(id: string): Ticket {
   };
 
   const leave = (): void => {
-    state.followed = false;
+    state.owed = false;
     if (state.ended) markDelivered();
   };
 
@@ -58,10 +62,10 @@ export function createTicket(id: string): Ticket {
         state.first += 1;
       }
       for (const ring of state.bells) ring();
-      if (state.ended && !state.followed) markDelivered();
+      if (state.ended && !state.owed) markDelivered();
     },
     async follow(from, holdMs, signal) {
-      state.followed = true;
+      state.owed = true;
       const now = news(from);
       if (now.events.length > 0 || now.ended) return now;
       const { promise, resolve } = Promise.withResolvers<void>();
