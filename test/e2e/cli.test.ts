@@ -23,6 +23,10 @@ describe('the executable, without any session', () => {
       'session-list',
       'session-show',
       'session-why',
+      'session-send',
+      'session-abort',
+      'session-approve',
+      'session-create',
       'completions',
     ];
     for (const name of names) {
@@ -47,7 +51,7 @@ describe('the executable, without any session', () => {
     expect(JSON.parse(json.stdout).error).toMatchObject({ kind: 'unknownCommand', exitCode: 21 });
   });
 
-  test('an unsupported capability has its own exit code and is never an empty success', async () => {
+  test('S9 an unsupported capability has its own exit code and is never an empty success', async () => {
     using home = temporaryHome();
     const result = await cli(['session-list', '--runtime', 'cursor', '--json'], { home: home.path });
     expect(result.code).toBe(EXIT.unsupported);

@@ -75,7 +75,7 @@ describe('the executable for this machine', () => {
     expect(seen.target).toMatch(/^(linux|darwin|windows)-(x64|arm64)(-musl)?$/);
   });
 
-  test('loads nothing of the folder that it is started in (B1)', async () => {
+  test('loads nothing of the folder that it is started in, and needs no execArgv for it (B1, B2)', async () => {
     const folder = hostileFolder();
     const answer = await run([binary], folder);
     expect(answer.err).toBe('');
