@@ -37,6 +37,11 @@ export interface Unreadable {
   readonly line?: number;
 }
 
+/** A file nested deeper than this is not a configuration; it would only exhaust the stack. */
+export const DEPTH_READ = 200;
+
+export const TOO_DEEP: Unreadable = { kind: 'unreadable', code: 'invalid', message: 'is nested too deeply' };
+
 export interface SourceDocument {
   readonly text: string;
   readonly root: TreeObject;

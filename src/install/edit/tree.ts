@@ -90,3 +90,10 @@ export function leavesOf(node: TreeNode, path: Path = [], keySource = ''): reado
         });
   return keySource === '' ? inner : [{ path, source: keySource }, ...inner];
 }
+
+/** How many levels of containers there are. */
+export function depthOf(node: TreeNode): number {
+  if (node.kind === 'scalar') return 0;
+  const slots: readonly Slot[] = node.kind === 'array' ? node.items : node.entries;
+  return slots.reduce((depth, slot) => Math.max(depth, depthOf(slot.value) + 1), 1);
+}

@@ -1,7 +1,7 @@
 /** Reads JSON, JSONC and JSON5 into a tree with places. Pure. */
 import type { BracketItem, Brackets } from '../brackets.ts';
 import { type Data, Verbatim, wholeNumber } from '../data.ts';
-import type { Unreadable } from '../document.ts';
+import { DEPTH_READ, TOO_DEEP, type Unreadable } from '../document.ts';
 import { lineNumber } from '../layout.ts';
 import type { Slot, Span, TreeArray, TreeEntry, TreeObject, TreeScalar } from '../tree.ts';
 import { type Dialect, lex, stringValue, type Token } from './lexer.ts';
@@ -37,8 +37,6 @@ export interface JsonReading {
   readonly comments: readonly Span[];
 }
 
-/** A file nested deeper than this is not a configuration; it would only exhaust the stack. */
-const DEPTH_READ = 200;
 const RANK: Readonly<Record<Dialect, number>> = { json: 0, jsonc: 1, json5: 2 };
 
 /** Reads a text that may use at most `dialect`. */
@@ -104,7 +102,7 @@ class Parser {
 
   private value(depth: number): JsonNode {
     const token = this.next();
-    if (depth > DEPTH_READ) throw new Problem('invalid', 'is nested too deeply', token.start);
+    if (depth > DEPTH_READ) throw new Problem(TOO_DEEP.code, TOO_DEEP.message, token.start);
     if (token.source === '{') return this.object(token, depth);
     if (token.source === '[') return this.array(token, depth);
     if (token.kind === 'sign') throw new Problem('invalid', 'lacks a value', token.start);

@@ -8,9 +8,17 @@
 import { type AST, ParseError, parseTOML } from 'toml-eslint-parser';
 import type { BracketItem, Brackets } from '../brackets.ts';
 import { type Data, Verbatim, wholeNumber } from '../data.ts';
-import type { Unreadable } from '../document.ts';
+import { DEPTH_READ, TOO_DEEP, type Unreadable } from '../document.ts';
 import { BOM, lineNumber } from '../layout.ts';
-import type { Slot, Span, TreeArray, TreeEntry, TreeObject, TreeScalar } from '../tree.ts';
+import {
+  depthOf,
+  type Slot,
+  type Span,
+  type TreeArray,
+  type TreeEntry,
+  type TreeObject,
+  type TreeScalar,
+} from '../tree.ts';
 
 export type TomlNode = TomlTable | TomlArray | TomlScalar;
 
@@ -76,8 +84,10 @@ export interface TomlReading {
 export function readToml(text: string): TomlReading | Unreadable {
   const offset = text.startsWith(BOM) ? 1 : 0;
   try {
-    return new Reader(offset, text).read(parseTOML(text.slice(offset)));
+    const reading = new Reader(offset, text).read(parseTOML(text.slice(offset)));
+    return depthOf(reading.root) > DEPTH_READ ? TOO_DEEP : reading;
   } catch (error) {
+    if (error instanceof RangeError) return TOO_DEEP;
     if (!(error instanceof ParseError)) throw error;
     const line = lineNumber(text, error.index + offset);
     return { kind: 'unreadable', code: 'invalid', message: 'is not valid TOML', line };

@@ -12,7 +12,6 @@ import {
   isMap,
   isScalar,
   isSeq,
-  Lexer,
   type Node,
   type Pair,
   parseAllDocuments,
@@ -23,10 +22,11 @@ import {
 } from 'yaml';
 import type { BracketItem, Brackets } from '../brackets.ts';
 import { type Data, Verbatim, wholeNumber } from '../data.ts';
-import type { Unreadable } from '../document.ts';
+import { DEPTH_READ, TOO_DEEP, type Unreadable } from '../document.ts';
 import { lineNumber, previousLineEnd } from '../layout.ts';
 import {
   dataOf,
+  depthOf,
   type Slot,
   type Span,
   type TreeArray,
@@ -34,6 +34,7 @@ import {
   type TreeObject,
   type TreeScalar,
 } from '../tree.ts';
+import { commentsOf } from './comments.ts';
 
 export type YamlNode = YamlMap | YamlSeq | YamlScalar;
 
@@ -83,41 +84,37 @@ export interface YamlReading {
 const VALUES_READ = 100_000;
 
 export function readYaml(text: string): YamlReading | Unreadable {
-  const documents = [
-    ...parseAllDocuments(text, { keepSourceTokens: true, intAsBigInt: true, uniqueKeys: false }),
-  ];
-  const [document, second] = documents;
-  const error = documents.flatMap((one) => one.errors)[0];
-  if (error !== undefined) {
-    return {
-      kind: 'unreadable',
-      code: 'invalid',
-      message: 'is not valid YAML',
-      line: lineNumber(text, error.pos[0]),
-    };
-  }
-  if (second !== undefined) {
-    const message = 'has more than one document';
-    return { kind: 'unreadable', code: 'documents', message, line: lineNumber(text, second.range[0]) };
-  }
-  const comments = commentsOf(text);
-  if (document === undefined || document.contents === null)
-    return { kind: 'read', root: undefined, comments };
   try {
-    const reader = new Reader(text, document);
-    const root = reader.node(document.contents);
-    if (root.kind === 'scalar' && root.style === 'empty') return { kind: 'read', root: undefined, comments };
-    if (root.kind !== 'object') return { kind: 'unreadable', code: 'shape', message: 'is not a map of keys' };
-    return { kind: 'read', root, comments };
+    const documents = [
+      ...parseAllDocuments(text, { keepSourceTokens: true, intAsBigInt: true, uniqueKeys: false }),
+    ];
+    const [error] = documents.flatMap((one) => one.errors);
+    if (error !== undefined)
+      return unreadable('invalid', 'is not valid YAML', lineNumber(text, error.pos[0]));
+    const [document, second] = documents;
+    if (second !== undefined) {
+      return unreadable('documents', 'has more than one document', lineNumber(text, second.range[0]));
+    }
+    const root = document?.contents ? new Reader(text, document).node(document.contents) : undefined;
+    const comments = commentsOf(text);
+    if (root === undefined || (root.kind === 'scalar' && root.style === 'empty')) {
+      return { kind: 'read', root: undefined, comments };
+    }
+    if (root.kind !== 'object') return unreadable('shape', 'is not a map of keys');
+    return depthOf(root) > DEPTH_READ ? TOO_DEEP : { kind: 'read', root, comments };
   } catch (problem) {
+    if (problem instanceof RangeError) return TOO_DEEP;
     if (!(problem instanceof TooMuch)) throw problem;
-    return {
-      kind: 'unreadable',
-      code: 'invalid',
-      message: 'has aliases that contain themselves or grow too large',
-    };
+    return unreadable('invalid', 'has aliases that contain themselves or grow too large');
   }
 }
+
+const unreadable = (code: Unreadable['code'], message: string, line?: number): Unreadable => ({
+  kind: 'unreadable',
+  code,
+  message,
+  ...(line === undefined ? {} : { line }),
+});
 
 class TooMuch extends Error {}
 
@@ -311,17 +308,4 @@ function scalarData(value: unknown, source: string): Data {
   if (typeof value === 'number') return Number.isFinite(value) ? value : new Verbatim(source);
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
   return new Verbatim(source);
-}
-
-/** The lexer's pieces make up the whole text, but for its own marks, which have no length there. */
-function commentsOf(text: string): readonly Span[] {
-  const comments: Span[] = [];
-  const MARKS = new Set(['\u0002', '\u0018', '\u001f']);
-  [...new Lexer().lex(text)].reduce((at, piece, index, pieces) => {
-    if (MARKS.has(piece)) return at;
-    const end = at + piece.length;
-    if (piece.startsWith('#') && pieces[index - 1] !== '\u001f') comments.push({ start: at, end });
-    return end;
-  }, 0);
-  return comments;
 }
