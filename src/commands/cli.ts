@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { isatty } from 'node:tty';
 import type { Logger } from '../adapters/adapter.ts';
 import { selfCommand } from '../runtime/control/context.ts';
+import { HOST_COMMAND } from '../runtime/control/names.ts';
 import { ConnectorError, EXIT, type ExitCode, reasonOf } from '../runtime/errors.ts';
 import { connectorHome } from '../runtime/store/home.ts';
 import { openIndex } from '../runtime/store/index-db.ts';
@@ -112,7 +113,7 @@ async function complete(argv: readonly string[], style: Style): Promise<number> 
 function unknownCommand(name: string): ConnectorError {
   const hint = nearest(
     name,
-    Object.keys(COMMANDS).filter((known) => known !== ''),
+    Object.keys(COMMANDS).filter((known) => known !== '' && known !== HOST_COMMAND),
   );
   return new ConnectorError(
     'unknownCommand',
@@ -121,19 +122,48 @@ function unknownCommand(name: string): ConnectorError {
   );
 }
 
+/** What a shell reports of a program that SIGINT ended. */
+const INTERRUPTED = 130;
+/** What takes longer than this says that it is at work. */
+const PROGRESS_AFTER_MS = 500;
+
+/** One line on a terminal's stderr while a command takes its time; it leaves no trace. */
+function showProgress(): { end(): void } {
+  if (!isatty(2) || process.env['TERM'] === 'dumb') return { end() {} };
+  const state = { shown: false };
+  const timer = setTimeout(() => {
+    state.shown = true;
+    printErr('looking …');
+  }, PROGRESS_AFTER_MS);
+  return {
+    end() {
+      clearTimeout(timer);
+      if (state.shown) printErr('\r\u001b[K');
+      state.shown = false;
+    },
+  };
+}
+
 async function run(command: Command, argv: readonly string[], style: Style, json: boolean): Promise<number> {
   const args = parseCommandArgs(command, argv);
   const stop = new AbortController();
   const onSignal = () => stop.abort();
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
   const index = lazyIndex();
+  const progress = showProgress();
   try {
     const answer = await command.run(
       args,
       createWorld(style, stop.signal, args['verbose'] === true, index.open),
     );
+    progress.end();
     return await render(answer, json, style, stop.signal);
+  } catch (thrown) {
+    // Whoever interrupts a command wants it to end, not to hear of a defect.
+    if (stop.signal.aborted && !(thrown instanceof ConnectorError)) return INTERRUPTED;
+    throw thrown;
   } finally {
+    progress.end();
     index.close();
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
   }
