@@ -30,9 +30,11 @@ export function overviewHelp(commands: readonly Command[], style: Style): string
       [`${PROGRAM} session-list --state waiting`, 'what waits for a yes'],
       [`${PROGRAM} session-why 5c67492c`, 'why a session is said to be in its state'],
       [`${PROGRAM} runtime-watch`, 'a panel that keeps itself up to date'],
+      [`${PROGRAM} session-send 5c67492c --message "Go on" --wait`, 'send a message and see its answer'],
+      [`${PROGRAM} session-approve`, 'what waits for your yes, and how to say it'],
     ]),
     '',
-    'Exit codes: 0 done, 20-24 wrong input, 30-31 network, 40-43 a runtime can’t, 50 configuration, 60 daemon.',
+    'Exit codes: 0 done, 20-24 wrong input, 30-31 network, 40-46 a runtime can’t or didn’t, 50 configuration, 60 daemon.',
     '',
   ].join('\n');
 }

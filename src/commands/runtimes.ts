@@ -67,6 +67,7 @@ export function capabilitiesOf(adapter: Adapter | undefined): readonly Capabilit
     'sessionList',
     ...(adapter.history ? (['sessionHistory'] as const) : []),
     ...(adapter.watch ? (['liveWatch'] as const) : []),
+    ...(adapter.control ? (['sendMessage', 'abort', 'approval'] as const) : []),
   ];
 }
 

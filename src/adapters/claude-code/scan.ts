@@ -1,5 +1,5 @@
 import { sep } from 'node:path';
-import type { FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
+import type { Capability, FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
 import {
   type FileSystemPort,
   notAFile,
@@ -267,6 +267,18 @@ function jobLife(job: Job | undefined, isOwned: boolean): OtherLife | undefined 
   return { kind: 'gone', why: `its background job ${job.id} has ended` };
 }
 
+/** What can be done: by files, processes, and for a push by a process that resumes the session (`docs/acting.md`). */
+const CAPABILITIES: readonly Capability[] = [
+  'sessionList',
+  'sessionHistory',
+  'liveWatch',
+  'sendMessage',
+  'abort',
+  'approval',
+  'nativeStatus',
+  'processWatch',
+];
+
 function instanceOf(
   homes: readonly ClaudeHome[],
   lives: readonly HomeLife[],
@@ -281,7 +293,7 @@ function instanceOf(
     instanceId: INSTANCE_ID,
     label: 'Claude Code sessions',
     status: running ? 'running' : exists ? 'available' : 'missing',
-    capabilities: ['sessionList', 'sessionHistory', 'liveWatch', 'nativeStatus', 'processWatch'],
+    capabilities: CAPABILITIES,
     metadata: {
       transcriptRoot: homes[0]?.projects ?? null,
       ...(homes.length > 1
