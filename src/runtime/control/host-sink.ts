@@ -38,6 +38,7 @@ export interface HostSinkOptions {
 export function createHostSink(options: HostSinkOptions): HostSink {
   const { requests, session, now } = options;
   const timers = new Map<string, () => void>();
+  const accepted = new WeakSet<Ticket>();
   const emit = (event: ControlEvent): void => options.ticket()?.emit(event);
 
   const settle = (requestId: string, decision: Settled): void => {
@@ -57,6 +58,8 @@ export function createHostSink(options: HostSinkOptions): HostSink {
 
   return {
     accepted(detail, mode, resume) {
+      const ticket = options.ticket();
+      if (ticket) accepted.add(ticket);
       options.onAccepted();
       emit({ type: 'accepted', at: now(), session, mode, detail, ...(resume ? { resume } : {}) });
     },
@@ -106,7 +109,8 @@ export function createHostSink(options: HostSinkOptions): HostSink {
     },
     broke(ticket, thrown) {
       const error = `a defect of the connector: ${reasonOf(thrown)}`;
-      ticket.emit({ type: 'done', at: now(), outcome: 'failed', error });
+      if (accepted.has(ticket)) ticket.emit({ type: 'done', at: now(), outcome: 'failed', error });
+      else ticket.emit({ type: 'refused', at: now(), reason: error, kind: 'refused', next: 'Report it.' });
     },
     answered: (requestId, decision) => settle(requestId, decision),
     lost: (request) => settle(request.requestId, 'expired'),

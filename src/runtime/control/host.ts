@@ -89,6 +89,7 @@ class SessionHost implements Host {
   #current: { readonly entry: Entry; phase: 'waiting' | 'turn' } | undefined;
   #closing: 'rest' | 'kill' | undefined;
   #used = false;
+  #lastAt = 0;
   #wake = Promise.withResolvers<void>();
 
   constructor(options: HostOptions) {
@@ -118,7 +119,7 @@ class SessionHost implements Host {
     const queued: QueuedMessage = {
       ...message,
       session: this.#options.spec.session,
-      createdAt: now,
+      createdAt: this.#moment(now),
       expiresAt: expiresAt ?? now + this.#limits.queueMs,
       attempted: false,
     };
@@ -128,6 +129,12 @@ class SessionHost implements Host {
     const { ticket } = this.#enter(queued, { kept: mustWait, owed: true });
     if (mustWait) this.#sink.queued(ticket, 'it comes after a turn that this connector runs');
     return { kind: 'ticket', ticket };
+  }
+
+  /** Files are ordered by their time, so no two messages have the same. */
+  #moment(now: number): number {
+    this.#lastAt = Math.max(now, this.#lastAt + 1);
+    return this.#lastAt;
   }
 
   #enter(message: QueuedMessage, how: { readonly kept: boolean; readonly owed: boolean }): Entry {
