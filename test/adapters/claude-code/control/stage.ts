@@ -1,0 +1,130 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { listRecords } from '../../../../src/runtime/control/record.ts';
+import { isAlive } from '../../../../src/runtime/process/identity.ts';
+
+const ROOT = resolve(import.meta.dir, '..', '..', '..', '..');
+const MAIN = join(ROOT, 'src', 'main.ts');
+const FAKE = join(import.meta.dir, 'fake-claude.ts');
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A home in which `claude` is the fake one, and the connector runs from its sources. */
+export interface Stage {
+  readonly home: string;
+  readonly folder: string;
+  readonly connectorHome: string;
+  run(args: readonly string[], options?: { env?: Record<string, string>; stdin?: string }): Promise<Ran>;
+  start(args: readonly string[], env?: Record<string, string>): Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
+  /** What the fake program was given and did, oldest first. */
+  log(): readonly Record<string, unknown>[];
+  /** Lays a session of Claude Code's own, last written by a version that has live files. */
+  session(id?: string): string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export function openStage(): Stage {
+  const home = mkdtempSync(join(tmpdir(), 'acting-'));
+  const bin = join(home, 'programs');
+  const folder = join(home, 'app');
+  const logFile = join(home, 'fake.log');
+  mkdirSync(bin);
+  mkdirSync(folder);
+  writeFileSync(join(bin, 'claude'), `#!/bin/sh\nexec "${process.execPath}" "${FAKE}" "$@"\n`);
+  chmodSync(join(bin, 'claude'), 0o755);
+  const base = {
+    HOME: home,
+    PATH: `${bin}:/usr/bin:/bin`,
+    LANG: 'C.UTF-8',
+    SHADOWOB_CONNECTOR_SKIP_LOGIN_SHELL: '1',
+    FAKE_CLAUDE_LOG: logFile,
+  };
+  const connectorHome = join(home, '.shadowob', 'connector');
+  const command = (args: readonly string[]) => [process.execPath, MAIN, ...args];
+  return {
+    home,
+    folder,
+    connectorHome,
+    async run(args, options = {}) {
+      const child = Bun.spawn(command(args), {
+        cwd: home,
+        env: { ...base, ...options.env },
+        stdin: new TextEncoder().encode(options.stdin ?? ''),
+        stdout: 'pipe',
+        stderr: 'pipe',
+      });
+      const [stdout, stderr, code] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+        child.exited,
+      ]);
+      return { code, stdout, stderr };
+    },
+    start: (args, env = {}) =>
+      Bun.spawn(command(args), {
+        cwd: home,
+        env: { ...base, ...env },
+        stdin: 'ignore',
+        stdout: 'pipe',
+        stderr: 'pipe',
+      }),
+    log: () =>
+      existsSync(logFile)
+        ? readFileSync(logFile, 'utf8')
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line))
+        : [],
+    session(id = crypto.randomUUID()) {
+      const project = join(home, '.claude', 'projects', folder.replace(/[^A-Za-z0-9]/g, '-'));
+      mkdirSync(project, { recursive: true });
+      const row = {
+        type: 'user',
+        message: { role: 'user', content: 'Say hello' },
+        uuid: crypto.randomUUID(),
+        timestamp: new Date(Date.now() - 60_000).toISOString(),
+        sessionId: id,
+        cwd: folder,
+        version: '2.1.332',
+        entrypoint: 'cli',
+      };
+      writeFileSync(join(project, `${id}.jsonl`), `${JSON.stringify(row)}\n`);
+      return id;
+    },
+    async [Symbol.asyncDispose]() {
+      const pids = listRecords(connectorHome).flatMap(({ host, child }) => [
+        host.pid,
+        ...(child ? [child.pid] : []),
+      ]);
+      for (const pid of pids) end(pid);
+      await until(() => pids.every((pid) => !isAlive(pid)));
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** Waits for a condition, and gives what it found. */
+export async function until<T>(
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const end = performance.now() + 30_000;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > end) throw new Error(`waited in vain for: ${probe}`);
+    await Bun.sleep(20);
+  }
+}
