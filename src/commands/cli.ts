@@ -1,5 +1,4 @@
 import { homedir } from 'node:os';
-import { isatty } from 'node:tty';
 import type { Logger } from '../adapters/adapter.ts';
 import { selfCommand } from '../runtime/control/context.ts';
 import { HOST_COMMAND } from '../runtime/control/names.ts';
@@ -13,6 +12,7 @@ import { commandHelp, overviewHelp } from './help.ts';
 import { openPanel } from './output/panel.ts';
 import { printAnswer, printErr, printError, printEvent, printOut, ReaderGone } from './output/print.ts';
 import { detectStyle, type Style } from './output/style.ts';
+import { isTerminal } from './output/terminal.ts';
 import { parseCommandArgs } from './parse.ts';
 import { nearest } from './suggest.ts';
 import { COMMANDS, findCommand, loadAll } from './table.ts';
@@ -34,7 +34,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
 
 /** `process.stdout` takes 10 ms to make (Bun 1.4.5): it is touched only where somebody looks at it. */
 function terminal(): { isTTY: boolean; columns?: number; rows?: number } {
-  if (!isatty(1)) return { isTTY: false };
+  if (!isTerminal(1)) return { isTTY: false };
   return { isTTY: true, columns: process.stdout.columns, rows: process.stdout.rows };
 }
 
@@ -129,7 +129,7 @@ const PROGRESS_AFTER_MS = 500;
 
 /** One line on a terminal's stderr while a command takes its time; it leaves no trace. */
 function showProgress(): { end(): void } {
-  if (!isatty(2) || process.env['TERM'] === 'dumb') return { end() {} };
+  if (!isTerminal(2) || process.env['TERM'] === 'dumb') return { end() {} };
   const state = { shown: false };
   const timer = setTimeout(() => {
     state.shown = true;
@@ -240,7 +240,9 @@ function createWorld(
     index,
     self: selfCommand(process.execPath, Bun.main),
     stdin: {
-      isTerminal: process.stdin.isTTY === true,
+      get isTerminal() {
+        return isTerminal(0);
+      },
       read: (limit) => readUpTo(Bun.stdin.stream(), limit),
     },
   };

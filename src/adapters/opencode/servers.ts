@@ -2,7 +2,8 @@ import type { ProcessHost } from '../../runtime/process/types.ts';
 import type { AdapterContext } from '../adapter.ts';
 import { DEFAULT_URL, type Endpoint, findEndpoints, isLoopback } from './endpoints.ts';
 import type { HttpFailure } from './http.ts';
-import { isListening, listListeners } from './listeners.ts';
+import { isListening, type Listener, listListeners } from './listeners.ts';
+import { nobodyListens } from './listening.ts';
 import type { OpencodeProcess } from './owners.ts';
 import { createServerApi, type ServerApi } from './server-api.ts';
 
@@ -44,7 +45,7 @@ export interface FindOptions {
 /** Asks every candidate at once whether it is a healthy server, and whose sessions it has. */
 export async function findHealthy(context: AdapterContext, options: FindOptions): Promise<FoundServers> {
   const uid = process.getuid?.();
-  const listeners = options.host.platform === 'linux' ? listListeners(options.host.procRoot) : undefined;
+  const listeners = options.host.platform === 'linux' ? await listenersOf(options.host) : undefined;
   const { endpoints, invalid } = findEndpoints(context, options.endpoint, {
     servers: options.running,
     listeners,
@@ -59,6 +60,14 @@ export async function findHealthy(context: AdapterContext, options: FindOptions)
     refused: answers.flatMap((answer) => (answer.kind === 'refused' ? [answer.refused] : [])),
     ...(invalid === undefined ? {} : { invalid }),
   };
+}
+
+/**
+ * The listening sockets of this computer, as far as the default address is concerned. The kernel takes 2 ms and more
+ * for each of its two lists, which most scans are spared: a port that refuses has no listener to know of.
+ */
+async function listenersOf(host: ProcessHost): Promise<readonly Listener[] | undefined> {
+  return (await nobodyListens(new URL(DEFAULT_URL))) ? [] : listListeners(host.procRoot);
 }
 
 /** The default address is only a guess: without a list of sockets it is tried before anything is sent. */
