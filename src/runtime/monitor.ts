@@ -95,6 +95,8 @@ export function createMonitor<Context>(options: MonitorOptions<Context>): Monito
     async watch(changed) {
       state.changed = changed;
       await Promise.all(feeds.map((feed) => startWatch(feed)));
+      // What changed between the first scan and the start of the watch was announced to nobody.
+      feeds.forEach(rescan);
       repeat(options.pollMs ?? DEFAULT_POLL_MS, () => feeds.forEach(rescan));
       repeat(TICK_MS, () => {
         registry.tick(clock.now());

@@ -94,6 +94,8 @@ describe('monitor', () => {
     const feed = fakeFeed('x', async () => scanOf());
     const monitor = createMonitor({ feeds: [feed], context: null, clock: manualClock() });
     await monitor.watch(() => {});
+    await settle();
+    feed.scans = 0;
     feed.answer = async () => {
       await gate.promise;
       return scanOf();
@@ -113,9 +115,22 @@ describe('monitor', () => {
     const monitor = createMonitor({ feeds: [feed], context: null, clock, pollMs: 5_000 });
     await monitor.scan();
     await monitor.watch(() => {});
-    clock.advance(5_000);
     await settle();
     expect(feed.withoutLive).toEqual([false, true]);
+    clock.advance(5_000);
+    await settle();
+    expect(feed.withoutLive).toEqual([false, true, true]);
+    await monitor.close();
+  });
+
+  test('what changed between the first scan and the start of the watch is seen at once', async () => {
+    const feed = fakeFeed('x', async () => scanOf(sighting('x', 's', IDLE)));
+    const monitor = createMonitor({ feeds: [feed], context: null, clock: manualClock() });
+    await monitor.scan();
+    feed.answer = async () => scanOf(sighting('x', 's', RUNNING));
+    await monitor.watch(() => {});
+    await settle();
+    expect(states(monitor)).toEqual({ s: 'running' });
     await monitor.close();
   });
 
