@@ -168,18 +168,17 @@ const ROW_FRAME = 600;
 
 /** At most the bytes that a row takes as JSON, found without making it: the whole list is made only once. */
 function sizeOf(row: SessionRow): number {
-  const texts = [
-    row.title,
-    row.workDir,
-    row.model,
-    row.error,
-    row.note,
-    row.endpoint,
-    row.petActivity?.label,
-  ];
-  const open = [...texts, ...Object.values(row.native ?? {}), ...(row.subAgents ?? []), ...(row.pids ?? [])];
-  return ROW_FRAME + open.reduce<number>((sum, text) => sum + jsonBytes(text), 0);
+  let size = ROW_FRAME;
+  size += jsonBytes(row.title) + jsonBytes(row.workDir) + jsonBytes(row.model);
+  size += jsonBytes(row.error) + jsonBytes(row.note) + jsonBytes(row.endpoint);
+  size += jsonBytes(row.petActivity?.label);
+  for (const name in row.native) size += jsonBytes(row.native[name]);
+  for (const id of row.subAgents ?? NONE) size += jsonBytes(id);
+  for (const pid of row.pids ?? NONE) size += jsonBytes(pid);
+  return size;
 }
+
+const NONE: readonly never[] = [];
 
 /** Quotes, backslashes and control characters grow; a cleaned title has none of the last. */
 function jsonBytes(value: string | number | boolean | null | undefined): number {

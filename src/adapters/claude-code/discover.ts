@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import type { ScanProblem } from '../../runtime/feed.ts';
 import {
   type FileProblem,
@@ -26,7 +26,7 @@ export interface Discovery {
 }
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-const TRANSCRIPT_NAME = new RegExp(`^(${UUID})\\.jsonl$`, 'i');
+const TRANSCRIPT_NAME = new RegExp(`^${UUID}\\.jsonl$`, 'i');
 const UUID_NAME = new RegExp(`^${UUID}$`, 'i');
 
 /**
@@ -57,16 +57,20 @@ function inFolder(files: FileSystemPort, folder: string, wanted: (sessionId: str
   const problems: ScanProblem[] = [];
   const transcripts: FoundTranscript[] = [];
   for (const name of names) {
-    if (name.length !== UUID_LENGTH + '.jsonl'.length) continue;
-    const stem = TRANSCRIPT_NAME.exec(name)?.[1];
-    if (!stem || !wanted(stem)) continue;
-    const path = join(folder, name);
+    if (name.length !== UUID_LENGTH + '.jsonl'.length || !TRANSCRIPT_NAME.test(name)) continue;
+    const stem = name.slice(0, UUID_LENGTH);
+    if (!wanted(stem)) continue;
+    // The folder's path is joined already, and there are thousands of names.
+    const path = folder + sep + name;
     const stat = tryStat(files, path);
     const refused = notAFile(stat);
     if (refused) problems.push(...problemsOf(path, refused));
     if (refused || !('size' in stat)) continue;
-    const companion = companions.has(stem) ? { companion: join(folder, stem) } : {};
-    transcripts.push({ sessionId: stem, path, stat, ...companion });
+    if (companions.has(stem)) {
+      transcripts.push({ sessionId: stem, path, stat, companion: join(folder, stem) });
+    } else {
+      transcripts.push({ sessionId: stem, path, stat });
+    }
   }
   return { transcripts, problems };
 }

@@ -6,7 +6,8 @@ import type { Transcript } from './session.ts';
  */
 export function forkParents(transcripts: ReadonlyMap<string, Transcript>): ReadonlyMap<string, string> {
   const originals = new Map<string, string[]>();
-  const copies = [...transcripts].filter(([, { summary }]) => summary.copied);
+  const copies: [string, Transcript][] = [];
+  for (const [id, transcript] of transcripts) if (transcript.summary.copied) copies.push([id, transcript]);
   if (copies.length === 0) return NO_PARENTS;
   for (const [id, { summary }] of transcripts) {
     if (!summary.firstUuid || summary.copied) continue;

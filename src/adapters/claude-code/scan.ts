@@ -121,7 +121,7 @@ function newestOfEach(transcripts: readonly FoundTranscript[]): FoundFiles {
   for (const transcript of transcripts) {
     const before = found.get(transcript.sessionId);
     const newer = !before || transcript.stat.mtimeMs > before.newest.stat.mtimeMs;
-    const newest = before && !newer ? before.newest : transcript;
+    const newest = newer ? transcript : before.newest;
     found.set(transcript.sessionId, { newest, others: before ? before.others + 1 : 0 });
   }
   return found;
@@ -134,10 +134,18 @@ function forgetVanished(
 ): void {
   // A folder that can't be read for the moment must not cost the memory of what is in it.
   if (discoveries.some((discovery) => discovery.problems.length > 0)) return;
+  const entries = context.index?.load(INDEX_SCOPE);
+  if (memory.transcripts.size === 0 && entries && areAll(entries, discoveries)) return;
   const alive = new Set(discoveries.flatMap((discovery) => discovery.transcripts.map((t) => t.path)));
   for (const path of memory.transcripts.keys()) if (!alive.has(path)) memory.transcripts.delete(path);
-  context.index?.load(INDEX_SCOPE);
   context.index?.prune(INDEX_SCOPE, alive);
+}
+
+/** Whether the index knows these transcripts and no other: nothing has vanished, as in most scans of a command. */
+function areAll(entries: ReadonlyMap<string, unknown>, discoveries: readonly Discovery[]): boolean {
+  const count = discoveries.reduce((sum, { transcripts }) => sum + transcripts.length, 0);
+  if (entries.size !== count) return false;
+  return discoveries.every(({ transcripts }) => transcripts.every(({ path }) => entries.has(path)));
 }
 
 /** How long reading goes on before others of this process get a turn, milliseconds. */
@@ -184,20 +192,21 @@ function lookAgain(
   files: FileSystemPort,
   now: number,
 ): ReadonlyMap<string, Transcript> {
-  const again = new Map(transcripts);
+  const again = new Map<string, Transcript>();
   const owned = ownedIds(owners);
   for (const [sessionId, transcript] of transcripts) {
-    const file = found.get(sessionId)?.newest;
     const { state, failure } = transcript.summary.turn;
-    const isOwned = owned.has(sessionId);
     const isOpen = hasOpenTurn(state);
-    if (!file || (!isOpen && !(failure && isOwned))) continue;
+    if (!isOpen && !failure) continue;
+    const file = found.get(sessionId)?.newest;
+    const isOwned = owned.has(sessionId);
+    if (!file || !(isOpen || isOwned)) continue;
     if (!isOwned && now - file.stat.mtimeMs > STILL_WRITTEN_MS) continue;
     const latest = isOwned ? file : changedSince(file, files);
     const summary = latest && reading.full(latest);
     if (latest && summary) again.set(sessionId, transcriptOf(latest, summary));
   }
-  return again;
+  return again.size > 0 ? new Map([...transcripts, ...again]) : transcripts;
 }
 
 /** A file that was not written for this long does not change between two looks of one scan. */

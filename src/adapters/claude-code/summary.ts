@@ -64,7 +64,8 @@ function encodeState(state: SessionState): readonly (string | boolean | undefine
 
 /**
  * Reads what {@link encodeSummary} wrote; `undefined` if it isn't that, and the file is then read again. What was
- * checked is used as it was parsed: two thousand entries are read for every list.
+ * checked is used as it was parsed, and each key is named where it is looked at: two thousand entries are read for
+ * every list, and lists of keys took half of that time.
  */
 export function decodeSummary(text: string): TranscriptSummary | undefined {
   const value = objectOf(parse(text));
@@ -73,49 +74,62 @@ export function decodeSummary(text: string): TranscriptSummary | undefined {
   const times = objectOf(turn?.['turn']);
   const state = decodeState(turn?.['state']);
   if (!value || !turn || !titles || !times || !state) return undefined;
-  const sound =
-    allAre('string', value, TEXTS) &&
-    allAre('number', value, NUMBERS) &&
-    allAre('string', titles, TITLES) &&
-    allAre('number', times, TIMES) &&
-    allAre('number', turn, TURN_NUMBERS) &&
-    allAre('string', turn, TURN_TEXTS) &&
-    isFailure(turn['failure']) &&
-    (times['end'] === undefined || OUTCOMES.has(times['end']));
-  if (!sound) return undefined;
-  const checked = {
-    ...turn,
-    state,
-    pending: [],
-    provisional: turn['provisional'] === true,
-  } as unknown as Turn;
-  return { ...value, turn: checked, copied: value['copied'] === true } as unknown as TranscriptSummary;
+  if (!areTitles(titles) || !areTimes(times) || !isTurn(turn) || !isOfFile(value)) return undefined;
+  const checked: { -readonly [K in keyof Turn]?: Turn[K] } = turn;
+  checked.state = state;
+  checked.pending = NONE_PENDING;
+  return value as unknown as TranscriptSummary;
 }
 
-const NUMBERS = ['startedAt', 'skipped'];
-const TITLES = ['custom', 'program', 'prompt'];
-const TIMES = ['openedAt', 'endedAt'];
-const TURN_NUMBERS = ['at', 'answeredAt', 'usedTokens', 'pendingAgents'];
-const TURN_TEXTS = ['model', 'last'];
-const TEXTS = ['cwd', 'version', 'gitBranch', 'entrypoint', 'firstUuid', 'forkedFromId'];
+const NONE_PENDING: Turn['pending'] = [];
 
-/** Whether each of the keys has a value of this type, or none. */
-function allAre(
-  type: 'string' | 'number',
-  value: Readonly<Record<string, unknown>>,
-  keys: readonly string[],
-): boolean {
-  for (const key of keys) {
-    const one = value[key];
-    if (one !== undefined && typeof one !== type) return false;
-  }
-  return true;
+type Parsed = Readonly<Record<string, unknown>>;
+
+const isText = (value: unknown): boolean => value === undefined || typeof value === 'string';
+const isNumber = (value: unknown): boolean => value === undefined || typeof value === 'number';
+
+function areTitles(titles: Parsed): boolean {
+  return isText(titles['custom']) && isText(titles['program']) && isText(titles['prompt']);
+}
+
+function areTimes(times: Parsed): boolean {
+  const { end } = times;
+  return (
+    isNumber(times['openedAt']) && isNumber(times['endedAt']) && (end === undefined || OUTCOMES.has(end))
+  );
+}
+
+function isTurn(turn: Parsed): boolean {
+  return (
+    isNumber(turn['at']) &&
+    isNumber(turn['answeredAt']) &&
+    isNumber(turn['usedTokens']) &&
+    typeof turn['pendingAgents'] === 'number' &&
+    typeof turn['provisional'] === 'boolean' &&
+    typeof turn['last'] === 'string' &&
+    isText(turn['model']) &&
+    isFailure(turn['failure'])
+  );
+}
+
+function isOfFile(value: Parsed): boolean {
+  return (
+    typeof value['copied'] === 'boolean' &&
+    typeof value['skipped'] === 'number' &&
+    isNumber(value['startedAt']) &&
+    isText(value['cwd']) &&
+    isText(value['version']) &&
+    isText(value['gitBranch']) &&
+    isText(value['entrypoint']) &&
+    isText(value['firstUuid']) &&
+    isText(value['forkedFromId'])
+  );
 }
 
 function isFailure(value: unknown): boolean {
   if (value === undefined) return true;
   const failure = objectOf(value);
-  return typeof failure?.['code'] === 'string' && allAre('number', failure, ['status']);
+  return typeof failure?.['code'] === 'string' && isNumber(failure['status']);
 }
 
 function parse(text: string): unknown {
@@ -132,13 +146,18 @@ const SUBJECTS: ReadonlySet<unknown> = new Set<WaitSubject>(['plan', 'question',
 const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['completed', 'failed', 'stopped', 'limited']);
 
 function decodeState(value: unknown): SessionState | undefined {
-  const [kind, what, name, retrying]: readonly unknown[] = listOf(value);
-  const tool = typeof name === 'string' ? { tool: { name } } : {};
+  const words = listOf(value);
+  const kind = words[0];
+  const what = words[1];
+  if (kind === 'rested') return OUTCOMES.has(what) ? restedWith(what as Outcome) : undefined;
   if (kind === 'unknown') return UNKNOWN;
+  const name = words[2];
+  const retrying = words[3];
+  const tool = typeof name === 'string' ? { tool: { name } } : {};
   if (kind === 'working' && DOINGS.has(what)) {
     const again = retrying === true ? { retrying } : {};
     return { kind: 'working', doing: what as Doing, ...tool, ...again };
   }
-  if (kind === 'waiting' && SUBJECTS.has(what)) return { ...waitingOn(what as WaitSubject), ...tool };
-  return kind === 'rested' && OUTCOMES.has(what) ? restedWith(what as Outcome) : undefined;
+  const waits = kind === 'waiting' && SUBJECTS.has(what);
+  return waits ? { ...waitingOn(what as WaitSubject), ...tool } : undefined;
 }

@@ -22,19 +22,17 @@ const HEADLESS_LIVE_FILES_SINCE = '2.1.197';
  */
 export function writesLiveFile(version: string | undefined, entrypoint: string | undefined): boolean {
   if (!version) return false;
-  const since = entrypoint === 'cli' ? LIVE_FILES_SINCE : HEADLESS_LIVE_FILES_SINCE;
-  return isAtLeast(version, since);
+  const isTerminal = entrypoint === 'cli';
+  const answers = isTerminal ? inTerminal : inPrintMode;
+  const known = answers.get(version);
+  if (known !== undefined) return known;
+  const since = isTerminal ? LIVE_FILES_SINCE : HEADLESS_LIVE_FILES_SINCE;
+  const answer = compareVersions(version, since) >= 0;
+  if (answers.size < ANSWERS_KEPT) answers.set(version, answer);
+  return answer;
 }
 
 /** Thousands of sessions share a handful of versions. Bounded, since a version is whatever a row says. */
 const ANSWERS_KEPT = 256;
-const answers = new Map<string, boolean>();
-
-function isAtLeast(version: string, since: string): boolean {
-  const key = `${version} ${since}`;
-  const known = answers.get(key);
-  if (known !== undefined) return known;
-  const answer = compareVersions(version, since) >= 0;
-  if (answers.size < ANSWERS_KEPT) answers.set(key, answer);
-  return answer;
-}
+const inTerminal = new Map<string, boolean>();
+const inPrintMode = new Map<string, boolean>();

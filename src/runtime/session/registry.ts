@@ -156,7 +156,7 @@ function fold(entries: ReadonlyMap<string, Entry>): Session[] {
     if (root === key) roots.push([key, entry]);
     else children.set(root, [...(children.get(root) ?? []), entry]);
   }
-  return roots.map(([key, entry]) => toSession(entry, children.get(key) ?? []));
+  return roots.map(([key, entry]) => toSession(entry, children.get(key) ?? NO_CHILDREN));
 }
 
 function findIn(entries: ReadonlyMap<string, Entry>, ref: SessionRef): Session | undefined {
@@ -170,6 +170,7 @@ function findIn(entries: ReadonlyMap<string, Entry>, ref: SessionRef): Session |
   );
 }
 
+const NO_CHILDREN: readonly Entry[] = [];
 const NO_SUB_AGENTS: readonly SessionRef[] = [];
 /** What is found on this computer stays on it until its owner binds it (design §8). */
 const LOCAL = { origin: 'unboundLocal', visibility: 'localSummaryOnly' } as const;
@@ -177,7 +178,8 @@ const LOCAL = { origin: 'unboundLocal', visibility: 'localSummaryOnly' } as cons
 function toSession(entry: Entry, children: readonly Entry[]): Session {
   if (children.length === 0) {
     const { ref, facts, fused } = entry;
-    return { ref, facts, own: fused, shown: fused, subAgents: NO_SUB_AGENTS, ...LOCAL };
+    const { origin, visibility } = LOCAL;
+    return { ref, facts, own: fused, shown: fused, subAgents: NO_SUB_AGENTS, origin, visibility };
   }
   const live = children.filter((c) => hasOpenTurn(c.fused.state) && c.fused.life !== 'dead');
   const urgent = [...live].sort((a, b) => urgency(b.fused.state) - urgency(a.fused.state))[0];

@@ -84,7 +84,9 @@ export function sessionRow(session: Session): SessionRow {
     origin: session.origin,
     visibility: session.visibility,
   };
-  const evidenceAt = iso(evidence?.at);
+  // Mostly the same moment, and a list has thousands of them.
+  const isNewest = evidence?.at === facts.lastActivityAt;
+  const evidenceAt = isNewest ? row.lastActivityAt : iso(evidence?.at);
   if (pet.petActivity) row.petActivity = pet.petActivity;
   if (facts.native) row.native = facts.native;
   if (evidence && evidenceAt) {

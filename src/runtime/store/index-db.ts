@@ -14,7 +14,7 @@ import { chmodSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../files/file-system.ts';
 import { ensureHome } from './home.ts';
-import type { FileStamp, IndexEntry, SessionIndex } from './session-index.ts';
+import type { IndexEntry, SessionIndex } from './session-index.ts';
 
 /** File name in the connector home. */
 export const INDEX_FILE = 'index.sqlite';
@@ -80,8 +80,9 @@ class SqliteIndex implements DatabaseIndex {
     if (database === undefined) return entries;
     this.#attempt(() => {
       for (const row of database.query(LOAD).values(scope)) {
-        const [path, entry] = toEntry(row);
-        if (path !== undefined && entry !== undefined) entries.set(path, entry);
+        const path = row[0];
+        const entry = toEntry(row);
+        if (typeof path === 'string' && entry !== undefined) entries.set(path, entry);
       }
     });
     return entries;
@@ -280,13 +281,16 @@ function forgetOlder(database: Database, scope: string): void {
   database.query(FORGET).run(`${family}/`, `${family}0`, scope);
 }
 
-function toEntry(row: readonly unknown[]): [string, IndexEntry] | [undefined, undefined] {
-  const [path, size, mtimeMs, ino, dev, value] = row;
-  if (typeof path !== 'string' || typeof value !== 'string') return [undefined, undefined];
-  if (typeof size !== 'number' || typeof mtimeMs !== 'number') return [undefined, undefined];
-  if (typeof ino !== 'number' || typeof dev !== 'number') return [undefined, undefined];
-  const stamp: FileStamp = { size, mtimeMs, ino, dev };
-  return [path, { stamp, value }];
+/** What {@link LOAD} gives, looked at by place: taking a list apart costs more than all else of it. */
+function toEntry(row: readonly unknown[]): IndexEntry | undefined {
+  const size = row[1];
+  const mtimeMs = row[2];
+  const ino = row[3];
+  const dev = row[4];
+  const value = row[5];
+  if (typeof size !== 'number' || typeof mtimeMs !== 'number') return undefined;
+  if (typeof ino !== 'number' || typeof dev !== 'number' || typeof value !== 'string') return undefined;
+  return { stamp: { size, mtimeMs, ino, dev }, value };
 }
 
 /** SQLite would create the file with the umask's mode; its journal then takes the mode of the file (C1). */
