@@ -46,7 +46,7 @@ export interface SendRequest {
   readonly approvalMs: number;
   /** How long a process of ours stays after the turn, for more messages, milliseconds; absent: the runtime's own. */
   readonly keepMs?: number;
-  /** How long the turn is followed; afterwards it goes on without us. Milliseconds; absent: accepted-and-return. */
+  /** How long it is followed once accepted, or queued; it then goes on without us. Milliseconds; absent: not. */
   readonly followMs?: number;
 }
 

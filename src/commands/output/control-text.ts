@@ -18,7 +18,7 @@ export type EventPrinter = (event: ControlEvent, style: Style) => Printed;
  * text, which is printed once, on stdout.
  */
 export function createEventPrinter(): EventPrinter {
-  const held: { text?: string } = {};
+  const held: { text?: string; accepted?: true } = {};
   const flush = (): string | undefined => {
     const { text } = held;
     delete held.text;
@@ -29,7 +29,8 @@ export function createEventPrinter(): EventPrinter {
     if (event.type === 'progress' && event.text !== undefined && event.doing === 'running') {
       held.text = event.text;
     }
-    const { out, err } = print(event, style);
+    if (event.type === 'accepted') held.accepted = true;
+    const { out, err } = print(event, style, held.accepted === true);
     const lines = [before === undefined ? undefined : paint(style, 'dim', safeLines(before)), err];
     const said = lines.filter((line): line is string => line !== undefined).join('\n');
     return { ...(out === undefined ? {} : { out }), ...(said === '' ? {} : { err: said }) };
@@ -41,7 +42,7 @@ function finalHeld(held: string | undefined, final: string | undefined): string 
   return held !== undefined && held.trim() === final?.trim() ? undefined : held;
 }
 
-function print(event: ControlEvent, style: Style): Printed {
+function print(event: ControlEvent, style: Style, accepted: boolean): Printed {
   switch (event.type) {
     case 'queued':
       return {
@@ -62,7 +63,7 @@ function print(event: ControlEvent, style: Style): Printed {
     case 'done':
       return doneText(event, style);
     case 'left':
-      return { err: leftText(event.reason) };
+      return { err: leftText(event.reason, accepted) };
     case 'refused':
       return {};
   }
@@ -87,8 +88,10 @@ function doneText(event: Extract<ControlEvent, { type: 'done' }>, style: Style):
   return { err, ...(event.text === undefined ? {} : { out: safeLines(event.text) }) };
 }
 
-function leftText(reason: Extract<ControlEvent, { type: 'left' }>['reason']): string {
-  const goesOn = 'the turn goes on; stop it with session-abort';
+function leftText(reason: Extract<ControlEvent, { type: 'left' }>['reason'], accepted: boolean): string {
+  const goesOn = accepted
+    ? 'the turn goes on; stop it with session-abort'
+    : 'the message still waits; withdraw it with session-abort';
   switch (reason) {
     case 'followed long enough':
       return `not followed any longer: ${goesOn}`;

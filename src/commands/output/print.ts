@@ -42,6 +42,12 @@ function writeAll(fd: 1 | 2, text: string): void {
   }
 }
 
+/** A document and its line end, one after the other: joined, a megabyte would be copied once more. */
+function printDocument(data: unknown, style: Style): void {
+  printOut(jsonDocument(data, style));
+  printOut('\n');
+}
+
 /** Prints a finished answer: text for people, one document under `--json`. */
 export function printAnswer(
   answer: Extract<Answer, { kind: 'document' | 'verbatim' }>,
@@ -53,7 +59,7 @@ export function printAnswer(
     return;
   }
   for (const warning of answer.warnings ?? []) printErr(`${paint(style, 'dim', `note: ${warning}`)}\n`);
-  if (json) printOut(jsonDocument(answer.data, style));
+  if (json) printDocument(answer.data, style);
   else if (!answer.failure) printOut(endLine(answer.text(style)));
   if (answer.failure) printError(answer.failure, false, style);
 }
@@ -74,7 +80,7 @@ export function printEvent(line: EventLine, json: boolean, style: Style): void {
  * try; under `--json` also the document on stdout.
  */
 export function printError(error: ConnectorError, json: boolean, style: Style): void {
-  if (json) printOut(jsonDocument(jsonError(error), style));
+  if (json) printDocument(jsonError(error), style);
   printErr(
     `shadowob-connector: ${paint(style, 'red', error.message)}\n${error.next ? `${error.next}\n` : ''}`,
   );

@@ -89,7 +89,11 @@ class SessionHost implements Host {
   #current: { readonly entry: Entry; phase: 'waiting' | 'turn' } | undefined;
   #closing: 'rest' | 'kill' | undefined;
   #used = false;
+  #opening = false;
+  /** A message was accepted, or the process started without one: there is something to keep. */
+  #lives = false;
   #lastAt = 0;
+  #restsSince = 0;
   #wake = Promise.withResolvers<void>();
 
   constructor(options: HostOptions) {
@@ -102,7 +106,10 @@ class SessionHost implements Host {
       scheduler: options.scheduler,
       now: options.now,
       ticket: () => this.#current?.entry.ticket,
-      onAccepted: () => this.#current && options.queue.remove(this.#current.entry.message.id),
+      onAccepted: () => {
+        this.#lives = true;
+        if (this.#current) options.queue.remove(this.#current.entry.message.id);
+      },
       expire: (answer) => this.#answer(answer, 'expired'),
       onChild: options.onChild,
     });
@@ -172,10 +179,13 @@ class SessionHost implements Host {
   }
 
   async open(message: Pick<Message, 'approvals' | 'model'>): Promise<Refusal | undefined> {
+    this.#opening = true;
     const obstacle = await this.#driver.look();
-    if (obstacle) return obstacle.refusal;
-    const refusal = await this.#driver.open(message);
-    this.#used ||= refusal === undefined;
+    const refusal = obstacle ? obstacle.refusal : await this.#driver.open(message);
+    this.#opening = false;
+    this.#restsSince = this.#options.now();
+    this.#used = true;
+    this.#lives ||= refusal === undefined;
     return refusal;
   }
 
@@ -260,9 +270,9 @@ class SessionHost implements Host {
 
   /** Waits for a message; closes when none came for as long as the process is kept. */
   async #idle(): Promise<void> {
-    const since = this.#options.now();
+    this.#restsSince = this.#options.now();
     while (!this.#closing && this.#entries.length === 0) {
-      const left = since + this.#stayMs() - this.#options.now();
+      const left = this.#restsSince + this.#stayMs() - this.#options.now();
       if (left <= 0) this.#closing = 'rest';
       else await this.#pause(Math.min(left, this.#limits.ownerPollMs));
     }
@@ -270,7 +280,9 @@ class SessionHost implements Host {
 
   #stayMs(): number {
     const { keepMs } = this.#options.spec;
+    if (this.#opening) return Number.POSITIVE_INFINITY;
     if (!this.#used) return Math.max(keepMs, this.#limits.firstMs);
+    if (!this.#lives) return 0;
     return this.#driver.busy() ? Math.max(keepMs, this.#limits.backgroundMs) : keepMs;
   }
 

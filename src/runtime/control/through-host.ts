@@ -21,7 +21,7 @@ import { readAbort, readApproval, readNews, readOpened, readPending, readSubmitt
 
 /** How a message is followed. */
 export interface FollowOptions {
-  /** Milliseconds from `accepted`; absent: until `accepted` or `queued`. */
+  /** Milliseconds from `queued`, and anew from `accepted`; absent: until one of the two. */
   readonly followMs?: number;
   /** Aborted when the caller leaves: the turn goes on. */
   readonly signal: AbortSignal;
@@ -113,12 +113,11 @@ async function* follow(
       seen.from = news.next;
       for (const event of news.events) {
         yield event;
-        if (event.type === 'accepted') {
-          seen.accepted = true;
-          seen.until = performance.now() + (followMs ?? 0);
-        }
         const rests = event.type === 'accepted' || event.type === 'queued';
-        if (followMs === undefined && rests) return;
+        if (!rests) continue;
+        seen.accepted ||= event.type === 'accepted';
+        if (followMs === undefined) return;
+        seen.until = performance.now() + followMs;
       }
       if (news.ended) return;
       if (performance.now() >= seen.until) {

@@ -427,6 +427,31 @@ describe('how long a host stays', () => {
     expect(over.done).toBe(true);
   });
 
+  test('a session that is begun without a message is kept, and waited for while it starts', async () => {
+    const { host, driver, over } = stage({ keepMs: 60_000 });
+    const started = Promise.withResolvers<undefined>();
+    driver.open = () => started.promise;
+    const opened = host.open({ approvals: 'ask' });
+    await world.clock.advance(2 * 60_000);
+    expect(over.done).toBe(false);
+    started.resolve(undefined);
+    expect(await opened).toBeUndefined();
+    await world.clock.advance(59_000);
+    expect(over.done).toBe(false);
+    await world.clock.advance(1_000);
+    expect(over.done).toBe(true);
+  });
+
+  test('nothing is kept for a session that took no message', async () => {
+    const { host, driver, ended } = stage({ keepMs: 60_000 });
+    const { seen } = submit(host, 'one');
+    await settle();
+    const refusal = { reason: 'not installed', kind: 'runtimeMissing', next: 'install it' } as const;
+    driver.last.end({ kind: 'refused', refusal });
+    await ended;
+    expect(seen).toMatchObject([{ type: 'refused', kind: 'runtimeMissing' }]);
+  });
+
   test('a session of ours keeps its process after a turn, and no longer', async () => {
     const { host, driver, over } = stage({ keepMs: 60_000 });
     submit(host, 'one');
@@ -437,6 +462,7 @@ describe('how long a host stays', () => {
     expect(over.done).toBe(false);
     submit(host, 'two');
     await settle();
+    driver.last.accept();
     driver.last.end(completed);
     await world.clock.advance(59_999);
     expect(over.done).toBe(false);
@@ -448,6 +474,7 @@ describe('how long a host stays', () => {
     const { host, driver, over } = stage();
     submit(host, 'one');
     await settle();
+    driver.last.accept();
     driver.background = true;
     driver.last.end(completed);
     await world.clock.advance(CONTROL.backgroundMs - 1_000);
@@ -459,6 +486,11 @@ describe('how long a host stays', () => {
 
   test('a defect in the driver ends that message, and not the host', async () => {
     const { host, driver } = stage({ keepMs: 60_000 });
+    submit(host, 'zero');
+    await settle();
+    driver.last.accept();
+    driver.last.end(completed);
+    await settle();
     driver.turn = () => Promise.reject(new Error('boom'));
     const { seen } = submit(host, 'one');
     await settle();

@@ -25,6 +25,8 @@ export async function abortElsewhere(
   if (!first) return refused(NOBODY);
   const outOfReach = possessors.find((one) => one.by === 'background' || one.by === 'elsewhere');
   if (outOfReach) return refused(notOurs(outOfReach));
+  const guessed = possessors.find((one) => one.by === 'old version');
+  if (kill && guessed) return refused(notSure(guessed));
   if (kill) return killAll(possessors, host);
   if (first.by !== 'headless' || context.platform === 'win32') return refused(byKeyboard(first, session));
   return interrupt(first, host, session);
@@ -95,6 +97,15 @@ function notOurs({ by, pid, job }: Possessor): Refusal {
     reason: `process ${pid} runs in a container or on another computer`,
     kind: 'unsupported',
     next: 'Stop it there.',
+  };
+}
+
+/** Nothing but its folder says that it has this session: it may have another one. */
+function notSure({ pid }: Possessor): Refusal {
+  return {
+    reason: `process ${pid} runs an older Claude Code in this folder, and nothing proves that it has this session`,
+    kind: 'unsupported',
+    next: `Press Esc there, or if you are sure: kill ${pid}`,
   };
 }
 

@@ -1,5 +1,15 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { placesOf } from '../../../../src/runtime/control/places.ts';
 import { listRecords } from '../../../../src/runtime/control/record.ts';
@@ -208,30 +218,32 @@ describe.skipIf(process.platform === 'win32')('session-send, with a program that
   });
 });
 
-describe.skipIf(process.platform !== 'linux')('owners', () => {
-  /** A process that has the session open, as a terminal's live file says. */
-  function openElsewhere(stage: Stage, id: string, more: object = {}) {
-    const child = Bun.spawn(['sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] });
-    const folder = join(stage.home, '.claude', 'sessions');
-    mkdirSync(folder, { recursive: true });
-    const stat = Bun.file(`/proc/${child.pid}/stat`);
-    const write = async () => {
-      const text = await stat.text();
-      const procStart = text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
-      const live = { pid: child.pid, sessionId: id, procStart, cwd: stage.folder, version: '2.1.332' };
-      writeFileSync(
-        join(folder, `${child.pid}.json`),
-        JSON.stringify({ ...live, kind: 'interactive', entrypoint: 'cli', status: 'idle', ...more }),
-      );
-    };
-    return { child, write, [Symbol.dispose]: () => child.kill('SIGKILL') };
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The test has ended it.
   }
+}
 
+/** A process that has the session open, as a live file of its own says. */
+async function openElsewhere(stage: Stage, id: string, more: object = {}) {
+  const child = Bun.spawn(['sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] });
+  const folder = join(stage.home, '.claude', 'sessions');
+  mkdirSync(folder, { recursive: true });
+  const stat = await Bun.file(`/proc/${child.pid}/stat`).text();
+  const procStart = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const live = { pid: child.pid, sessionId: id, procStart, cwd: stage.folder, version: '2.1.332' };
+  const rest = { kind: 'interactive', entrypoint: 'cli', status: 'idle', ...more };
+  writeFileSync(join(folder, `${child.pid}.json`), JSON.stringify({ ...live, ...rest }));
+  return { child, [Symbol.dispose]: () => child.kill('SIGKILL') };
+}
+
+describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('M1: refused by default, each choice explained, nothing started', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id);
-    await owner.write();
+    using owner = await openElsewhere(stage, id);
     const ran = await stage.run(['session-send', id, '--message', 'hi', '--json']);
     expect(ran.code).toBe(EXIT.ownedElsewhere);
     expect(document(ran)).toMatchObject({
@@ -248,8 +260,7 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('A4: an owner that waits for an approval is said to', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id, { status: 'waiting', waitingFor: 'permission prompt' });
-    await owner.write();
+    using _owner = await openElsewhere(stage, id, { status: 'waiting', waitingFor: 'permission prompt' });
     const ran = await stage.run(['session-send', id, '--message', 'hi', '--when-owned', 'queue', '--json']);
     expect(document(ran)).toMatchObject({
       queued: true,
@@ -262,8 +273,7 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('queue: delivered when the owner leaves; its one file is gone then', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id);
-    await owner.write();
+    using owner = await openElsewhere(stage, id);
     const ran = await stage.run([
       'session-send',
       id,
@@ -287,8 +297,7 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('queue: a host that is killed while it waits loses nothing: the next message takes it along', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id);
-    await owner.write();
+    using owner = await openElsewhere(stage, id);
     await stage.run(['session-send', id, '--message', 'first', '--when-owned', 'queue']);
     const [record] = listRecords(stage.connectorHome);
     process.kill(record?.host.pid ?? 0, 'SIGKILL');
@@ -303,8 +312,7 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('fork: goes on in a copy under an id of its own; the original is not touched', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id);
-    await owner.write();
+    using _owner = await openElsewhere(stage, id);
     const ran = await stage.run(['session-send', id, '--message', 'hi', '--when-owned', 'fork', '--json']);
     const copy = String(document(ran)['sessionId']);
     expect([ran.code, copy === id]).toEqual([0, false]);
@@ -317,8 +325,7 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('force: sent over the owner’s head, and said so', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id);
-    await owner.write();
+    using _owner = await openElsewhere(stage, id);
     const ran = await stage.run(['session-send', id, '--message', 'hi', '--when-owned', 'force', '--json']);
     expect(document(ran)['events']).toMatchObject([
       { type: 'note', text: expect.stringContaining('sent although the session is open in a terminal') },
@@ -330,8 +337,7 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('M3: a session that Claude’s own daemon runs names Claude’s own way in', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id, { kind: 'bg', jobId: '14a017a9' });
-    await owner.write();
+    using owner = await openElsewhere(stage, id, { kind: 'bg', jobId: '14a017a9' });
     const send = await stage.run(['session-send', id, '--message', 'hi']);
     expect([send.code, send.stderr.includes('claude attach 14a017a9')]).toEqual([EXIT.ownedElsewhere, true]);
     const abort = await stage.run(['session-abort', id, '--kill']);
@@ -342,8 +348,7 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
   test('K1: a turn in another’s terminal is not stopped from here; --kill ends that program, and only then', async () => {
     await using stage = openStage();
     const id = stage.session();
-    using owner = openElsewhere(stage, id, { status: 'busy' });
-    await owner.write();
+    using owner = await openElsewhere(stage, id, { status: 'busy' });
     const refused = await stage.run(['session-abort', id]);
     expect([refused.code, isAlive(owner.child.pid)]).toEqual([EXIT.unsupported, true]);
     const killed = await stage.run(['session-abort', id, '--kill', '--json']);
@@ -596,4 +601,75 @@ describe.skipIf(process.platform !== 'linux')('turns and their processes', () =>
     expect((await stage.run(['session-abort', id])).code).toBe(0);
     await noHosts(stage);
   });
+});
+
+describe.skipIf(process.platform !== 'linux')('R-47: the push matrix of docs/acting.md', () => {
+  /** Puts a session into the hands of one owner, and says what ends that. */
+  const OWNERS: Record<string, (stage: Stage) => Promise<{ id: string; [Symbol.dispose](): void }>> = {
+    nobody: async (stage) => ({ id: stage.session(), [Symbol.dispose]: () => {} }),
+    ours: async (stage) => {
+      const id = stage.session();
+      await stage.run(['session-send', id, '--message', 'hang', '--keep', '1m']);
+      return { id, [Symbol.dispose]: () => {} };
+    },
+    'a terminal': (stage) => elsewhere(stage, { status: 'busy' }),
+    'another program': (stage) => elsewhere(stage, { entrypoint: 'sdk-cli', status: 'busy' }),
+    "Claude's daemon": (stage) => elsewhere(stage, { kind: 'bg', jobId: '14a017a9' }),
+    'a container': (stage) => elsewhere(stage, { pidDomain: 'linux:0:pid:[1]' }),
+    'an old version': (stage) => renamed(stage, stage.session(undefined, '2.1.100'), 'sleep', ['1000']),
+    'a set-up screen': (stage) => {
+      const id = stage.session();
+      return renamed(stage, id, 'sh', ['-c', 'sleep 1000; true', '--resume', id]);
+    },
+  };
+
+  async function elsewhere(stage: Stage, more: object) {
+    const id = stage.session();
+    const owner = await openElsewhere(stage, id, more);
+    return { id, [Symbol.dispose]: () => owner[Symbol.dispose]() };
+  }
+
+  /** A program that is called `claude`, in the session's folder, without a live file. */
+  async function renamed(stage: Stage, id: string, program: string, args: readonly string[]) {
+    const path = join(stage.home, 'claude');
+    copyFileSync(Bun.which(program) ?? '', path);
+    chmodSync(path, 0o755);
+    const child = Bun.spawn([path, ...args], {
+      cwd: stage.folder,
+      env: { HOME: stage.home, PATH: '/usr/bin:/bin' },
+      stdio: ['ignore', 'ignore', 'ignore'],
+      detached: true,
+    });
+    return { id, child, [Symbol.dispose]: () => void endGroup(child.pid) };
+  }
+
+  test('K1: a process that only seems to have the session is not killed for it', async () => {
+    await using stage = openStage();
+    using held = await renamed(stage, stage.session(undefined, '2.1.100'), 'sleep', ['1000']);
+    const ran = await stage.run(['session-abort', held.id, '--kill']);
+    expect([ran.code, isAlive(held.child.pid)]).toEqual([EXIT.unsupported, true]);
+    expect(ran.stderr).toContain(`kill ${held.child.pid}`);
+  });
+
+  const table = readFileSync(join(import.meta.dir, '..', '..', '..', '..', 'docs', 'acting.md'), 'utf8');
+  const rows = table
+    .split('\n')
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .filter((cells) => cells[1] === 'claude-code');
+
+  test('has a row for every owner, and only those', () => {
+    expect(rows.map((cells) => cells[2] ?? '').sort()).toEqual(Object.keys(OWNERS).sort());
+  });
+
+  for (const [, , owner = '', send, , , , , abort] of rows) {
+    test(`${owner}: send ${send}, abort ${abort}`, async () => {
+      await using stage = openStage();
+      using held = await (OWNERS[owner] ?? Promise.reject)(stage);
+      const sent = await stage.run(['session-send', held.id, '--message', 'hi', '--keep', '0', '--json']);
+      const aborted = await stage.run(['session-abort', held.id, '--json']);
+      expect([sent.code, aborted.code]).toEqual([Number(send), Number(abort)]);
+      await stage.run(['session-abort', held.id, '--kill']);
+      await noHosts(stage);
+    });
+  }
 });

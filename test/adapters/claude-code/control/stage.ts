@@ -24,7 +24,7 @@ export interface Stage {
   /** What the fake program was given and did, oldest first. */
   log(): readonly Record<string, unknown>[];
   /** Lays a session of Claude Code's own, last written by a version that has live files. */
-  session(id?: string): string;
+  session(id?: string, version?: string): string;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export function openStage(): Stage {
             .split('\n')
             .map((line) => JSON.parse(line))
         : [],
-    session(id = crypto.randomUUID()) {
+    session(id = crypto.randomUUID(), version = '2.1.332') {
       const project = join(home, '.claude', 'projects', folder.replace(/[^A-Za-z0-9]/g, '-'));
       mkdirSync(project, { recursive: true });
       const row = {
@@ -90,7 +90,7 @@ export function openStage(): Stage {
         timestamp: new Date(Date.now() - 60_000).toISOString(),
         sessionId: id,
         cwd: folder,
-        version: '2.1.332',
+        version,
         entrypoint: 'cli',
       };
       writeFileSync(join(project, `${id}.jsonl`), `${JSON.stringify(row)}\n`);
