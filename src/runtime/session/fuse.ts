@@ -1,7 +1,8 @@
-import type { Claim, EvidenceLink, Silent, TurnFacts } from './evidence.ts';
+import type { Claim, TurnFacts } from './evidence.ts';
+import { explain, type Verdict } from './explain.ts';
 import { ledgerOverExact, ledgerOverReport } from './ledger.ts';
 import type { Fused } from './session.ts';
-import { hasOpenTurn, IDLE, type Outcome, restedWith, type SessionState, UNKNOWN, urgency } from './state.ts';
+import { hasOpenTurn, IDLE, outcomeOf, restedWith, type SessionState, UNKNOWN, urgency } from './state.ts';
 
 /** A hook newer than a fresh exact value may raise urgency this long, then lapses (R-05; longest seen 0.11 s). */
 export const RAISE_WINDOW_MS = 1_000;
@@ -99,14 +100,6 @@ function newer(a: Spoken | undefined, b: Spoken): Spoken {
 function moreUrgent(a: Spoken | undefined, b: Spoken): Spoken {
   if (!a) return b;
   return (urgency(b.says) - urgency(a.says) || b.at - a.at) > 0 ? b : a;
-}
-
-interface Verdict {
-  readonly state: SessionState;
-  readonly by?: Claim;
-  readonly why: string;
-  /** A second claim that sharpened the decision. */
-  readonly refinedBy?: Claim;
 }
 
 /**
@@ -381,47 +374,4 @@ function buried(context: Context, verdict: Verdict): Verdict {
     state: { kind: 'ended', ...(outcome ? { outcome } : {}) },
     why: outcome ? 'the owner is gone; the turn had ended (R-02)' : 'the owner is gone',
   };
-}
-
-/** The outcome that a state carries, if it is a resting one. */
-export function outcomeOf(state: SessionState): Outcome | undefined {
-  if (state.kind === 'rested') return state.outcome;
-  if (state.kind === 'ended' || state.kind === 'starting') return state.outcome;
-  return state.kind === 'waiting' && state.on === 'output-limit' ? 'limited' : undefined;
-}
-
-function explain(claims: readonly Claim[], verdict: Verdict): EvidenceLink[] {
-  return [...claims]
-    .sort((a, b) => b.at - a.at)
-    .map((claim) => ({
-      feed: claim.feed,
-      ...(claim.owner ? { owner: claim.owner } : {}),
-      at: claim.at,
-      confidence: claim.confidence,
-      says: claim.says,
-      ...judge(claim, verdict),
-      detail: claim.detail,
-      ...(claim.skipped ? { skipped: claim.skipped } : {}),
-    }));
-}
-
-function judge(claim: Claim, verdict: Verdict): Pick<EvidenceLink, 'verdict' | 'why'> {
-  if (claim === verdict.by) return { verdict: 'decides', why: verdict.why };
-  if (claim === verdict.refinedBy) return { verdict: 'refines', why: 'says what exactly' };
-  if (claim.says.kind === 'silent')
-    return {
-      verdict: 'life only',
-      why: claim.life === 'dead' ? 'its owner is gone' : 'proves that somebody lives',
-    };
-  const agrees = describesSame(claim.says, verdict.state);
-  const by = verdict.by ? `${verdict.by.confidence} evidence of ${verdict.by.feed}` : 'nothing';
-  return agrees
-    ? { verdict: 'agrees', why: 'says the same' }
-    : { verdict: 'overruled', why: `overruled by ${by}` };
-}
-
-function describesSame(says: SessionState | Silent, state: SessionState): boolean {
-  if (says.kind === 'silent') return false;
-  const outcome = outcomeOf(says);
-  return says.kind === state.kind || (outcome !== undefined && outcome === outcomeOf(state));
 }

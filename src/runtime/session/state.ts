@@ -90,3 +90,10 @@ export function sameState(a: SessionState, b: SessionState): boolean {
   if (a.kind === 'starting' && b.kind === 'starting') return a.outcome === b.outcome;
   return true;
 }
+
+/** The outcome that a state carries, if it is a resting one. */
+export function outcomeOf(state: SessionState): Outcome | undefined {
+  if (state.kind === 'rested') return state.outcome;
+  if (state.kind === 'ended' || state.kind === 'starting') return state.outcome;
+  return state.kind === 'waiting' && state.on === 'output-limit' ? 'limited' : undefined;
+}
