@@ -3,11 +3,10 @@ import { needsUser } from '../runtime/session/project.ts';
 import { type Collected, collect, toSnapshot } from './collect.ts';
 import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
-import { sessionTable } from './output/session-table.ts';
 import { paint, type Style } from './output/style.ts';
-import { shortIds } from './resolve.ts';
 import { lookAtRuntimes, type RuntimeLook, readiness, runtimeData, runtimeLines } from './runtimes.ts';
 import { problemLines } from './session-list.ts';
+import { tableOfSessions } from './table-of-sessions.ts';
 import type { World } from './world.ts';
 
 /** Sessions that the overview shows beyond those that wait or work. */
@@ -93,13 +92,7 @@ function sessionLines(style: Style, look: Collected, filter: SessionFilter, worl
   ).length;
   const limit = filter.all ? look.sessions.length : (filter.limit ?? open + RECENT_SHOWN);
   const shown = look.sessions.slice(0, limit);
-  const body = sessionTable(style, shown, {
-    now: world.now(),
-    home: world.home,
-    redact: filter.redact,
-    labelOf,
-    idOf: shortIds(look.monitor.registry.sessions()),
-  });
+  const body = tableOfSessions(style, shown, look.monitor, { redact: filter.redact, world });
   const rest = look.sessions.length - shown.length;
   return rest > 0
     ? [body, paint(style, 'dim', `${rest} more: shadowob-connector session-list --all`)]

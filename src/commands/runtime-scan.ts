@@ -1,14 +1,13 @@
-import { CATALOG, entryOf, labelOf } from '../adapters/catalog.ts';
+import { CATALOG, entryOf } from '../adapters/catalog.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { type Collected, collect, toSnapshot } from './collect.ts';
 import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
 import { readFilter } from './filter.ts';
-import { sessionTable } from './output/session-table.ts';
 import { paint, type Style } from './output/style.ts';
-import { shortIds } from './resolve.ts';
 import { lookAtRuntimes, type RuntimeLook, readiness, runtimeData, runtimeTable } from './runtimes.ts';
 import { DEFAULT_SHOWN, problemLines } from './session-list.ts';
 import { nearest } from './suggest.ts';
+import { tableOfSessions } from './table-of-sessions.ts';
 import type { World } from './world.ts';
 
 export const runtimeScan = defineCommand({
@@ -96,12 +95,6 @@ function scanText(
   ];
   if (!sessions) return lines.join('\n');
   const shown = sessions.sessions.slice(0, DEFAULT_SHOWN);
-  const body = sessionTable(style, shown, {
-    now: world.now(),
-    home: world.home,
-    redact,
-    labelOf,
-    idOf: shortIds(sessions.monitor.registry.sessions()),
-  });
+  const body = tableOfSessions(style, shown, sessions.monitor, { redact, world });
   return [...lines, '', shown.length > 0 ? body : 'No sessions.'].join('\n');
 }

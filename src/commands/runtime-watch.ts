@@ -1,4 +1,3 @@
-import { labelOf } from '../adapters/catalog.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { Monitor } from '../runtime/monitor.ts';
 import { DEFAULT_POLL_MS } from '../runtime/monitor.ts';
@@ -7,9 +6,8 @@ import { collect, openMonitor, readMonitor, toSnapshot } from './collect.ts';
 import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
 import { createSnapshotDiff } from './events.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
-import { sessionTable } from './output/session-table.ts';
 import { paint, type Style } from './output/style.ts';
-import { shortIds } from './resolve.ts';
+import { tableOfSessions } from './table-of-sessions.ts';
 import type { World } from './world.ts';
 
 /** The least time between two looks, milliseconds (`cli-surface.md` §1). */
@@ -159,13 +157,7 @@ function picture(style: Style, monitor: Monitor, filter: SessionFilter, world: W
   const room = (style.rows ?? DEFAULT_ROWS) - FRAME_ROWS;
   const limit = filter.all ? sessions.length : Math.min(filter.limit ?? sessions.length, Math.max(1, room));
   const shown = sessions.slice(0, limit);
-  const body = sessionTable(style, shown, {
-    now: world.now(),
-    home: world.home,
-    redact: filter.redact,
-    labelOf,
-    idOf: shortIds(monitor.registry.sessions()),
-  });
+  const body = tableOfSessions(style, shown, monitor, { redact: filter.redact, world });
   const foot = [
     sessions.length > shown.length ? `${sessions.length - shown.length} more` : undefined,
     problems.length > 0 ? `${problems.length} could not be read: session-list --verbose` : undefined,

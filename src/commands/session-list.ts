@@ -2,9 +2,8 @@ import { labelOf } from '../adapters/catalog.ts';
 import { type Collected, collect, toSnapshot } from './collect.ts';
 import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
-import { sessionTable } from './output/session-table.ts';
 import { paint, type Style } from './output/style.ts';
-import { shortIds } from './resolve.ts';
+import { tableOfSessions } from './table-of-sessions.ts';
 import type { World } from './world.ts';
 
 /** Sessions that a person sees without asking for more. */
@@ -53,13 +52,7 @@ function listText(style: Style, look: Collected, filter: SessionFilter, world: W
   if (look.sessions.length === 0) return emptyText(look);
   const limit = filter.all ? look.sessions.length : (filter.limit ?? DEFAULT_SHOWN);
   const shown = look.sessions.slice(0, limit);
-  const body = sessionTable(style, shown, {
-    now: world.now(),
-    home: world.home,
-    redact: filter.redact,
-    labelOf,
-    idOf: shortIds(look.monitor.registry.sessions()),
-  });
+  const body = tableOfSessions(style, shown, look.monitor, { redact: filter.redact, world });
   const rest = look.sessions.length - shown.length;
   return rest > 0 ? `${body}\n${paint(style, 'dim', `${rest} more: --all, or --limit`)}` : body;
 }
