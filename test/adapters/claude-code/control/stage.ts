@@ -128,3 +128,53 @@ export async function until<T>(
     await Bun.sleep(20);
   }
 }
+
+export type Json = Record<string, unknown>;
+/** The events of `--wait --json`. */
+export const lines = (ran: Ran): Json[] =>
+  ran.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+export const document = (ran: Ran): Json => JSON.parse(ran.stdout);
+/** The texts that the fake program was given, in its order. */
+export const messages = (stage: Stage) =>
+  stage.log().flatMap((entry) => ('message' in entry ? [entry['message']] : []));
+/** The arguments of each start of the fake program. */
+export const starts = (stage: Stage) =>
+  stage.log().flatMap((entry) => (Array.isArray(entry['start']) ? [entry['start'] as string[]] : []));
+
+/** The id of a request that waits. */
+export async function request(stage: Stage): Promise<string> {
+  const found = await until(async () => {
+    const { requests } = document(await stage.run(['session-approve', '--json']));
+    return Array.isArray(requests) && requests.length > 0 && requests;
+  });
+  return String((found[0] as Json)['requestId']);
+}
+
+/** Waits until no host of ours is left. */
+export async function noHosts(stage: Stage): Promise<void> {
+  await until(() => listRecords(stage.connectorHome).length === 0);
+}
+
+export function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The test has ended it.
+  }
+}
+
+/** A process that has the session open, as a live file of its own says. */
+export async function openElsewhere(stage: Stage, id: string, more: object = {}) {
+  const child = Bun.spawn(['sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] });
+  const folder = join(stage.home, '.claude', 'sessions');
+  mkdirSync(folder, { recursive: true });
+  const stat = await Bun.file(`/proc/${child.pid}/stat`).text();
+  const procStart = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const live = { pid: child.pid, sessionId: id, procStart, cwd: stage.folder, version: '2.1.332' };
+  const rest = { kind: 'interactive', entrypoint: 'cli', status: 'idle', ...more };
+  writeFileSync(join(folder, `${child.pid}.json`), JSON.stringify({ ...live, ...rest }));
+  return { child, [Symbol.dispose]: () => child.kill('SIGKILL') };
+}
