@@ -13,7 +13,7 @@ export interface ClaudeProcesses {
 
 /** Lists the running `claude` processes with their folders. Linux reads `/proc`; elsewhere programs are started. */
 export async function listClaude(host: ProcessHost): Promise<ClaudeProcesses> {
-  const table = await listProcesses({ brief: (p) => /^claude(\.exe)?$/i.test(p.comm), withCwd: true }, host);
+  const table = await listProcesses({ comm: (name) => /^claude(\.exe)?$/i.test(name), withCwd: true }, host);
   return { rows: table.rows, complete: table.complete && table.unreadable === 0 };
 }
 

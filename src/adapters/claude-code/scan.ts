@@ -235,10 +235,13 @@ function sightingsOf(inventory: Inventory): readonly Sighting[] {
     inventory.lives.flatMap((life) => life.jobs.map((job) => [job.sessionId, job] as const)),
   );
   const owned = ownedIds(owners);
-  const ids = new Set([...found.keys(), ...[...owned].filter(wanted)]);
-  return [...ids].map((id) =>
-    sightingOf(partsOf(inventory, id, parents.get(id), jobs.get(id), owned.has(id))),
-  );
+  const sightings: Sighting[] = [];
+  const sight = (id: string): void => {
+    sightings.push(sightingOf(partsOf(inventory, id, parents.get(id), jobs.get(id), owned.has(id))));
+  };
+  for (const id of found.keys()) sight(id);
+  for (const id of owned) if (!found.has(id) && wanted(id)) sight(id);
+  return sightings;
 }
 
 function partsOf(

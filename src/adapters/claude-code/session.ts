@@ -16,6 +16,8 @@ export interface Owner {
   readonly life: OwnerLife;
 }
 
+const isAlive = (owner: Owner): boolean => owner.life === 'alive';
+
 /** A transcript file and what was read of it. */
 export interface Transcript {
   readonly path: string;
@@ -76,34 +78,36 @@ function transcriptClaim(transcript: Transcript, owners: readonly Owner[]): Clai
   const { turn, skipped } = transcript.summary;
   if (turn.state.kind === 'unknown') return undefined;
   // Records dated in the future (a clock that was set back) count as written when the file was (C21).
-  const clamp = (time: number): number => Math.min(time, transcript.mtimeMs);
-  const goesOn = turn.provisional && owners.some((owner) => owner.life === 'alive');
+  const { mtimeMs } = transcript;
+  const goesOn = turn.provisional && owners.some(isAlive);
   const says = goesOn ? RUNNING : turn.state;
   const claim: Writable<Claim> = {
     feed: 'claude-code.transcript',
     confidence: 'inferred',
-    at: clamp(turn.at ?? transcript.mtimeMs),
+    at: Math.min(turn.at ?? mtimeMs, mtimeMs),
     says,
-    turn: goesOn ? openOnly(turn.turn, clamp) : clampTimes(turn.turn, clamp),
+    turn: goesOn ? openOnly(turn.turn, mtimeMs) : clampTimes(turn.turn, mtimeMs),
     detail: `the newest record is ${turn.last}`,
   };
-  if (turn.answeredAt !== undefined) claim.answeredAt = clamp(turn.answeredAt);
+  if (turn.answeredAt !== undefined) claim.answeredAt = Math.min(turn.answeredAt, mtimeMs);
   if (says.kind === 'working' && says.doing !== 'tool') claim.staleAfterMs = SILENT_TURN_MS;
   if (turn.pendingAgents > 0 && !hasOpenTurn(says)) claim.backgroundWork = turn.pendingAgents;
   if (skipped > 0) claim.skipped = skipped;
   return claim;
 }
 
-function clampTimes(turn: TurnFacts, clamp: (time: number) => number): TurnFacts {
+function clampTimes(turn: TurnFacts, latest: number): TurnFacts {
+  const { openedAt = latest, endedAt = latest } = turn;
+  if (openedAt <= latest && endedAt <= latest) return turn;
   const clamped: Writable<TurnFacts> = { ...turn };
-  if (turn.openedAt !== undefined) clamped.openedAt = clamp(turn.openedAt);
-  if (turn.endedAt !== undefined) clamped.endedAt = clamp(turn.endedAt);
+  if (turn.openedAt !== undefined) clamped.openedAt = Math.min(openedAt, latest);
+  if (turn.endedAt !== undefined) clamped.endedAt = Math.min(endedAt, latest);
   return clamped;
 }
 
 /** A reply cut at the output limit is no end while the program lives to go on with it (R-17). */
-function openOnly(turn: TurnFacts, clamp: (time: number) => number): TurnFacts {
-  return turn.openedAt === undefined ? {} : { openedAt: clamp(turn.openedAt) };
+function openOnly(turn: TurnFacts, latest: number): TurnFacts {
+  return turn.openedAt === undefined ? {} : { openedAt: Math.min(turn.openedAt, latest) };
 }
 
 function lifeClaim({ otherLife, transcript }: SessionParts): Claim | undefined {
@@ -129,14 +133,18 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 function factsOf(parts: SessionParts): SessionFacts {
   const { transcript, owners } = parts;
   const summary = transcript?.summary;
-  const owner = owners.find((o) => o.life === 'alive') ?? owners[0];
+  const owner = owners.find(isAlive) ?? owners[0];
   const title = (summary && chooseTitle(summary.titles)) ?? owner?.file.name;
   const workDir = summary?.cwd ?? owner?.file.cwd;
   const startedAt = summary?.startedAt ?? owner?.file.startedAt;
   const lastActivityAt = activityOf(transcript) ?? parts.unread?.stat.mtimeMs ?? owner?.file.statusAt;
   const entrypoint = owner?.file.entrypoint ?? summary?.entrypoint;
   const lineage = lineageOf(parts);
-  const facts: Writable<SessionFacts> = { source: 'transcript', native: nativeOf(parts) };
+  const native = nativeOf(parts);
+  // What nearly every session has is there from the start: an object that grows is moved each time.
+  const facts: Writable<SessionFacts> = transcript
+    ? { source: 'transcript', native, sizeBytes: transcript.size, file: transcript.path }
+    : { source: 'transcript', native };
   if (title) facts.title = title;
   if (workDir) facts.workDir = workDir;
   if (summary?.turn.model) facts.model = summary.turn.model;
@@ -148,15 +156,18 @@ function factsOf(parts: SessionParts): SessionFacts {
   if (pids.length > 0) facts.pids = pids;
   if (lineage) facts.lineage = lineage;
   if (parts.note) facts.note = parts.note;
-  const size = transcript?.size ?? parts.unread?.stat.size;
-  const file = transcript?.path ?? parts.unread?.path;
-  if (size !== undefined) facts.sizeBytes = size;
-  if (file !== undefined) facts.file = file;
+  if (!transcript && parts.unread) {
+    facts.sizeBytes = parts.unread.stat.size;
+    facts.file = parts.unread.path;
+  }
   return facts;
 }
 
+const NO_PIDS: readonly number[] = [];
+
 function pidsOf({ owners, otherLife }: SessionParts): readonly number[] {
-  const alive = owners.filter((owner) => owner.life === 'alive').map((owner) => owner.file.pid);
+  if (owners.length === 0 && otherLife.kind !== 'present') return NO_PIDS;
+  const alive = owners.filter(isAlive).map((owner) => owner.file.pid);
   return otherLife.kind === 'present' ? [...alive, otherLife.pid] : alive;
 }
 

@@ -103,7 +103,7 @@ function isOpencode(row: ProcessRow): boolean {
  */
 export async function findServers(database: string, host: ProcessHost): Promise<readonly OpencodeProcess[]> {
   if (host.platform !== 'linux') return [];
-  const table = await listProcesses({ brief: (brief) => isOpencodeName(brief.comm), withCwd: true }, host);
+  const table = await listProcesses({ comm: isOpencodeName, withCwd: true }, host);
   return table.rows
     .filter((row) => mayBeThisUsers(row.pid, host.procRoot))
     .map((row) => describe(row, holds(openFiles(row.pid, host), storeFiles(database)), host))

@@ -22,11 +22,15 @@ export interface ProcStat {
 /**
  * Parses one stat line. The name in brackets may itself hold spaces, brackets and newlines, so the fields
  * are counted from the last `)`. Null for anything that doesn't have the form.
+ *
+ * @param wanted decides by the name, before the fields are taken apart; null for who is not wanted
  */
-export function parseProcStat(text: string): ProcStat | null {
+export function parseProcStat(text: string, wanted?: (comm: string) => boolean): ProcStat | null {
   const open = text.indexOf('(');
   const close = text.lastIndexOf(')');
   if (open < 1 || close < open) return null;
+  const comm = text.slice(open + 1, close);
+  if (wanted && !wanted(comm)) return null;
   const fields = text
     .slice(close + 1)
     .trim()
@@ -37,7 +41,7 @@ export function parseProcStat(text: string): ProcStat | null {
   if (!state || !startTicks || !/^\d+$/.test(startTicks) || !Number.isInteger(pid)) return null;
   return {
     pid,
-    comm: text.slice(open + 1, close),
+    comm,
     state,
     ppid: Number(ppid),
     pgid: Number(pgid),
@@ -46,10 +50,14 @@ export function parseProcStat(text: string): ProcStat | null {
   };
 }
 
-/** The stat of a pid; null when there is no such process or it can't be read. */
-export function readProcStat(pid: number, procRoot = '/proc'): ProcStat | null {
+/** The stat of a pid; null when there is no such process, it can't be read, or its name is not `wanted`. */
+export function readProcStat(
+  pid: number,
+  procRoot = '/proc',
+  wanted?: (comm: string) => boolean,
+): ProcStat | null {
   const text = readText(`${procRoot}/${pid}/stat`);
-  return text === null ? null : parseProcStat(text);
+  return text === null ? null : parseProcStat(text, wanted);
 }
 
 /** True for a process that has ended and only waits to be collected by its parent. */

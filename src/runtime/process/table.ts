@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { PS_ENVIRONMENT, startFromIso, startFromLstart } from './identity.ts';
-import { type BootClock, isZombie, readBootClock, readProcStat } from './proc-stat.ts';
+import { type BootClock, isZombie, type ProcStat, readBootClock, readProcStat } from './proc-stat.ts';
 import type { ProcessHost, ProcessIdentity } from './types.ts';
 import { splitWindowsCommandLine } from './windows-command.ts';
 
@@ -42,8 +42,10 @@ export interface ProcessTable {
   readonly complete: boolean;
 }
 
-/** Which processes to return. Both predicates must hold. */
+/** Which processes to return. All predicates must hold. */
 export interface ProcessQuery {
+  /** Decides by the program's name alone, before anything else is made of a process. */
+  readonly comm?: (comm: string) => boolean;
   /** Decides before the arguments are read; keep it cheap. */
   readonly brief?: (brief: ProcessBrief) => boolean;
   readonly where?: (row: ProcessRow) => boolean;
@@ -79,18 +81,21 @@ export function readCwd(pid: number, procRoot = '/proc'): string | null {
   }
 }
 
-function briefsOnLinux(host: ProcessHost): readonly ProcessBrief[] | null {
+function briefsOnLinux(
+  host: ProcessHost,
+  wanted?: (comm: string) => boolean,
+): readonly ProcessBrief[] | null {
   const pids = readPids(host.procRoot);
   if (pids === null) return null;
+  const stats = pids.flatMap((pid) => readProcStat(pid, host.procRoot, wanted) ?? []);
+  if (stats.length === 0) return [];
   const clock = readBootClock(host.now(), host.procRoot);
-  return pids.flatMap((pid) => readBrief(pid, clock, host.procRoot) ?? []);
+  return stats.filter((stat) => !isZombie(stat)).map((stat) => briefOf(stat, clock));
 }
 
-function readBrief(pid: number, clock: BootClock, procRoot: string): ProcessBrief | null {
-  const stat = readProcStat(pid, procRoot);
-  if (stat === null || isZombie(stat)) return null;
+function briefOf(stat: ProcStat, clock: BootClock): ProcessBrief {
   return {
-    pid,
+    pid: stat.pid,
     ppid: stat.ppid,
     pgid: stat.pgid,
     comm: stat.comm,
@@ -111,7 +116,7 @@ function readPids(procRoot: string): readonly number[] | null {
 }
 
 function listOnLinux(query: ProcessQuery, host: ProcessHost): ProcessTable {
-  const briefs = briefsOnLinux(host);
+  const briefs = briefsOnLinux(host, query.comm);
   if (briefs === null) return { rows: [], unreadable: 0, spawned: 0, complete: false };
   const read = briefs
     .filter((brief) => query.brief?.(brief) ?? true)
@@ -121,6 +126,10 @@ function listOnLinux(query: ProcessQuery, host: ProcessHost): ProcessTable {
     .map((row) => (query.withCwd ? withCwd(row, readCwd(row.pid, host.procRoot)) : row))
     .filter((row) => query.where?.(row) ?? true);
   return { rows, unreadable: read.filter(({ argv }) => argv === null).length, spawned: 0, complete: true };
+}
+
+function passes(brief: ProcessBrief, query: ProcessQuery): boolean {
+  return (query.comm?.(brief.comm) ?? true) && (query.brief?.(brief) ?? true);
 }
 
 function readArgv(pid: number, procRoot: string): readonly string[] | null {
@@ -161,7 +170,7 @@ async function listWithPs(query: ProcessQuery, host: ProcessHost): Promise<Proce
     return { rows: [], unreadable: 0, spawned: 2, complete: false };
   }
   const rows = parsePsRows(args.stdout, comm.stdout)
-    .filter((row) => query.brief?.(row) ?? true)
+    .filter((row) => passes(row, query))
     .filter((row) => query.withCwd || (query.where?.(row) ?? true));
   if (!query.withCwd || rows.length === 0) return { rows, unreadable: 0, spawned: 2, complete: true };
   const folders = await cwdWithLsof(
@@ -249,7 +258,7 @@ async function listOnWindows(query: ProcessQuery, host: ProcessHost): Promise<Pr
   });
   const all = result.kind === 'exited' && result.code === 0 ? parseWindowsRows(result.stdout) : null;
   if (all === null) return { rows: [], unreadable: 0, spawned: 1, complete: false };
-  const rows = all.filter((row) => (query.brief?.(row) ?? true) && (query.where?.(row) ?? true));
+  const rows = all.filter((row) => passes(row, query) && (query.where?.(row) ?? true));
   return { rows, unreadable: rows.filter((row) => row.argv.length === 0).length, spawned: 1, complete: true };
 }
 

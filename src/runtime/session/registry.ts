@@ -4,11 +4,17 @@ import type { Fused, Session, SessionFacts, SessionRef, Sighting } from './sessi
 import { sessionKey } from './session.ts';
 import { hasOpenTurn, sameState, urgency } from './state.ts';
 
+/** What one scope says. Without claims it still knows the session. */
+interface Said {
+  readonly scope: string;
+  readonly claims: readonly Claim[];
+}
+
 interface Entry {
   readonly ref: SessionRef;
   facts: SessionFacts;
-  /** What each scope (a scan, a live source) says. A scope without claims still knows the session. */
-  readonly scopes: Map<string, readonly Claim[]>;
+  /** What each scope (a scan, a live source) says. A list, since nearly every session has one alone. */
+  scopes: readonly Said[];
   fused: Fused;
 }
 
@@ -46,7 +52,7 @@ export function createRegistry(): Registry {
     const entry: Entry = {
       ref: sighting.session,
       facts: sighting.facts ?? {},
-      scopes: new Map(),
+      scopes: NOTHING_SAID,
       fused: NOTHING_KNOWN,
     };
     entries.set(key, entry);
@@ -59,8 +65,9 @@ export function createRegistry(): Registry {
 
   const drop = (scope: string, keep: ReadonlySet<string>, now: number): void => {
     for (const [key, entry] of entries) {
-      if (keep.has(key) || !entry.scopes.delete(scope)) continue;
-      if (entry.scopes.size === 0) entries.delete(key);
+      if (keep.has(key) || !speaks(entry, scope)) continue;
+      entry.scopes = entry.scopes.filter((said) => said.scope !== scope);
+      if (entry.scopes.length === 0) entries.delete(key);
       else judge(entry, now);
     }
   };
@@ -69,7 +76,8 @@ export function createRegistry(): Registry {
     apply(scope, sightings, now) {
       for (const sighting of sightings) {
         const entry = enter(sighting);
-        entry.scopes.set(scope, mergeClaims(entry.scopes.get(scope) ?? [], sighting.claims ?? []));
+        const before = entry.scopes.find((said) => said.scope === scope)?.claims ?? [];
+        say(entry, { scope, claims: mergeClaims(before, sighting.claims ?? []) });
         if (sighting.claims) judge(entry, now);
       }
     },
@@ -77,7 +85,7 @@ export function createRegistry(): Registry {
       if (entries.size > 0) drop(scope, new Set(sightings.map((s) => sessionKey(s.session))), now);
       for (const sighting of sightings) {
         const entry = enter(sighting);
-        entry.scopes.set(scope, sighting.claims ?? []);
+        say(entry, { scope, claims: sighting.claims ?? [] });
         judge(entry, now);
       }
     },
@@ -98,10 +106,22 @@ export function createRegistry(): Registry {
 const NOTHING_KNOWN = fuse([], undefined, 0);
 const NONE: ReadonlySet<string> = new Set();
 
+const NOTHING_SAID: readonly Said[] = [];
+
+function speaks(entry: Entry, scope: string): boolean {
+  return entry.scopes.some((said) => said.scope === scope);
+}
+
+/** Replaces what its scope said before, in its place. */
+function say(entry: Entry, next: Said): void {
+  if (entry.scopes.length === 0) entry.scopes = [next];
+  else if (!speaks(entry, next.scope)) entry.scopes = [...entry.scopes, next];
+  else entry.scopes = entry.scopes.map((said) => (said.scope === next.scope ? next : said));
+}
+
 function claimsOf(entry: Entry): readonly Claim[] {
-  if (entry.scopes.size > 1) return [...entry.scopes.values()].flat();
-  for (const only of entry.scopes.values()) return only;
-  return [];
+  if (entry.scopes.length > 1) return entry.scopes.flatMap((said) => said.claims);
+  return entry.scopes[0]?.claims ?? [];
 }
 
 /** A feed replaces its own claim, and only its own; `owner` tells several speakers of one feed apart. */
