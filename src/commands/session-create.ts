@@ -3,7 +3,7 @@ import { labelOf } from '../adapters/catalog.ts';
 import { capable, controlContext, controlOf, refusalError, sweepLines } from './acting.ts';
 import { type Answer, defineCommand } from './command.ts';
 import { refusalData } from './output/control-data.ts';
-import { APPROVAL_ARGS, readPolicy } from './session-send.ts';
+import { APPROVAL_ARGS, readPolicy } from './send-order.ts';
 
 export const sessionCreate = defineCommand({
   name: 'session-create',
