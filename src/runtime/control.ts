@@ -48,6 +48,8 @@ export interface SendRequest {
   readonly keepMs?: number;
   /** How long it is followed once accepted, or queued; it then goes on without us. Milliseconds; absent: not. */
   readonly followMs?: number;
+  /** Where the runtime needs a server of ours: one that stays for later turns, which the owner asked for. */
+  readonly managedServer?: boolean;
 }
 
 /** A permission or a question that the runtime waits for. Bound to the exact action: a stale id is refused (A2). */
@@ -200,6 +202,8 @@ export interface CreateRequest {
   readonly approvals: ApprovalPolicy;
   readonly approvalMs: number;
   readonly keepMs?: number;
+  /** As for {@link SendRequest}. */
+  readonly managedServer?: boolean;
 }
 
 export type CreateResult =

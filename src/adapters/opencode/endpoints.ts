@@ -29,6 +29,8 @@ interface Found {
   readonly listeners?: readonly Listener[] | undefined;
   /** The user that we run as; absent where the system has none. */
   readonly uid?: number;
+  /** Servers that we have started ourselves, each with the password that we gave it. */
+  readonly own?: readonly { readonly url: string; readonly credentials: Credentials }[];
 }
 
 /**
@@ -62,6 +64,7 @@ export function findEndpoints(
     });
   };
   if (named) add(named.url, true, named.credentials);
+  for (const own of found.own ?? []) add(own.url, false, own.credentials);
   if (!given && isWorthAsking(DEFAULT_URL, found)) add(DEFAULT_URL, false);
   for (const { url } of running)
     if (![...byUrl.keys()].some((known) => sameListener(known, url))) add(url, false);

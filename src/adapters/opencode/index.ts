@@ -12,7 +12,8 @@ import { watchOpencode } from './watch.ts';
 
 /**
  * All that we know of OpenCode's sessions (1.18.33 was recorded): its database, its servers with their event
- * streams, and the processes that have the database open. Reads only; never starts, answers or signals anything.
+ * streams, and the processes that have the database open. All but `control` only reads; it never starts, answers or
+ * signals anything.
  *
  * @param host the system's processes; tests give their own
  */
@@ -37,6 +38,7 @@ export function createOpencode(host: ProcessHost = systemHost): Adapter {
         platform: context.platform,
       });
     },
+    control: async () => (await import('./control/index.ts')).opencodeControl,
   };
 }
 

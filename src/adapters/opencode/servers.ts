@@ -1,5 +1,6 @@
 import type { ProcessHost } from '../../runtime/process/types.ts';
 import type { AdapterContext } from '../adapter.ts';
+import { ownServersOf } from './control/own-servers.ts';
 import { DEFAULT_URL, type Endpoint, findEndpoints, isLoopback } from './endpoints.ts';
 import type { HttpFailure } from './http.ts';
 import { isListening, type Listener, listListeners } from './listeners.ts';
@@ -49,6 +50,7 @@ export async function findHealthy(context: AdapterContext, options: FindOptions)
   const { endpoints, invalid } = findEndpoints(context, options.endpoint, {
     servers: options.running,
     listeners,
+    own: ownServersOf(context),
     ...(uid === undefined ? {} : { uid }),
   });
   const wanted = endpoints.filter((endpoint) => !options.skip?.has(endpoint.url));
