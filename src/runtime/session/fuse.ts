@@ -1,8 +1,17 @@
-import type { Claim, TurnFacts } from './evidence.ts';
+import type { Claim, EvidenceLink, TurnFacts } from './evidence.ts';
 import { explain, type Verdict } from './explain.ts';
 import { ledgerOverExact, ledgerOverReport } from './ledger.ts';
 import type { Fused } from './session.ts';
-import { hasOpenTurn, IDLE, outcomeOf, restedWith, type SessionState, UNKNOWN, urgency } from './state.ts';
+import {
+  hasOpenTurn,
+  IDLE,
+  type Outcome,
+  outcomeOf,
+  restedWith,
+  type SessionState,
+  UNKNOWN,
+  urgency,
+} from './state.ts';
 
 /** A hook newer than a fresh exact value may raise urgency this long, then lapses (R-05; longest seen 0.11 s). */
 export const RAISE_WINDOW_MS = 1_000;
@@ -29,27 +38,50 @@ const spoken = (claim: Claim): claim is Spoken => claim.says.kind !== 'silent';
 export function fuse(claims: readonly Claim[], previous: Fused | undefined, now: number): Fused {
   const found = gather(claims, previous, now);
   const context: Context = leftJustNow(found) ? { ...found, life: 'unknown' } : found;
-  const { exact, life, turnOpenedAt } = context;
+  const { exact, turnOpenedAt } = context;
 
   const verdict = exact ? fuseExact(context, exact) : fuseWithoutExact(context);
   const settled = settleLife(context, verdict);
   const ending = endOfTurn(claims, turnOpenedAt);
   const lastOutcome = outcomeOf(settled.state) ?? ending?.end ?? previous?.lastOutcome;
-  const { by } = settled;
-  return {
-    state: settled.state,
-    life,
-    evidence: by && { source: by.feed, at: by.at, confidence: by.confidence },
-    // Only `session-why` asks for the chain, and a list has thousands of sessions.
-    get chain() {
-      return explain(claims, settled);
-    },
-    turnOpenedAt,
-    turnEndedAt: ending?.endedAt,
-    lastOutcome,
-    error: ending?.error && outcomeOf(settled.state) === 'failed' ? ending.error : undefined,
-    backgroundWork: found.backgroundWork,
-  };
+  return new Judgement(context, settled, ending, lastOutcome);
+}
+
+/** Explains itself when asked: only `session-why` asks for the chain, and a list has thousands of sessions. */
+class Judgement implements Fused {
+  readonly state: SessionState;
+  readonly life: Fused['life'];
+  readonly evidence: Fused['evidence'];
+  readonly turnOpenedAt: number | undefined;
+  readonly turnEndedAt: number | undefined;
+  readonly lastOutcome: Outcome | undefined;
+  readonly error: string | undefined;
+  readonly backgroundWork: number;
+  readonly #claims: readonly Claim[];
+  readonly #verdict: Verdict;
+
+  constructor(
+    { claims, life, turnOpenedAt, backgroundWork }: Context,
+    verdict: Verdict,
+    ending: TurnFacts | undefined,
+    lastOutcome: Outcome | undefined,
+  ) {
+    const { state, by } = verdict;
+    this.state = state;
+    this.life = life;
+    this.evidence = by && { source: by.feed, at: by.at, confidence: by.confidence };
+    this.turnOpenedAt = turnOpenedAt;
+    this.turnEndedAt = ending?.endedAt;
+    this.lastOutcome = lastOutcome;
+    this.error = ending?.error && outcomeOf(state) === 'failed' ? ending.error : undefined;
+    this.backgroundWork = backgroundWork;
+    this.#claims = claims;
+    this.#verdict = verdict;
+  }
+
+  get chain(): readonly EvidenceLink[] {
+    return explain(this.#claims, this.#verdict);
+  }
 }
 
 interface Context {

@@ -170,13 +170,18 @@ function rootKey(entries: ReadonlyMap<string, Entry>, key: string): string {
 
 function fold(entries: ReadonlyMap<string, Entry>): Session[] {
   const children = new Map<string, Entry[]>();
-  const roots: [string, Entry][] = [];
+  const folded = new Set<string>();
   for (const [key, entry] of entries) {
     const root = parentKey(entry) ? rootKey(entries, key) : key;
-    if (root === key) roots.push([key, entry]);
-    else children.set(root, [...(children.get(root) ?? []), entry]);
+    if (root === key) continue;
+    folded.add(key);
+    children.set(root, [...(children.get(root) ?? []), entry]);
   }
-  return roots.map(([key, entry]) => toSession(entry, children.get(key) ?? NO_CHILDREN));
+  const sessions: Session[] = [];
+  for (const [key, entry] of entries) {
+    if (!folded.has(key)) sessions.push(toSession(entry, children.get(key) ?? NO_CHILDREN));
+  }
+  return sessions;
 }
 
 function findIn(entries: ReadonlyMap<string, Entry>, ref: SessionRef): Session | undefined {
@@ -207,6 +212,7 @@ function toSession(entry: Entry, children: readonly Entry[]): Session {
   const shown: Fused = childLeads
     ? {
         ...entry.fused,
+        chain: entry.fused.chain,
         state: urgent.fused.state,
         ...(urgent.fused.evidence ? { evidence: urgent.fused.evidence } : {}),
       }
