@@ -204,7 +204,8 @@ describe('no index is no error', () => {
   test('a page overwritten with rubbish: nothing throws, and the next command writes', () => {
     fill(Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`/path/${n}`, entry(n)])));
     const bytes = readFileSync(path);
-    bytes.fill(0xa5, 4096, 4096 * 3);
+    const pageBytes = bytes.readUInt16BE(16);
+    bytes.fill(0xa5, pageBytes, pageBytes * 3);
     writeFileSync(path, bytes);
     const index = openIndex(home, { log });
     index.load(SCOPE);
