@@ -8,19 +8,21 @@ const KIND_BYTES = 160;
 const QUIET_NOTE = /"subtype": ?"(stop_hook_summary|local_command|informational|compact_boundary)"/;
 
 /** What is known of a line; looked up more than once by those who read a file's two ends. */
-interface Look {
+class Look {
   readonly kind: string;
-  row: Row | undefined;
+  row: Row | undefined = undefined;
+
+  constructor(kind: string) {
+    this.kind = kind;
+  }
 }
 
-const looks = new WeakMap<Line, Look>();
 const NOTHING: Row = { kind: 'other' };
 
 function lookAt(line: Line): Look {
-  const before = looks.get(line);
-  if (before) return before;
-  const look = { kind: readKind(line), row: undefined };
-  looks.set(line, look);
+  if (line.memo instanceof Look) return line.memo;
+  const look = new Look(readKind(line));
+  line.memo = look;
   return look;
 }
 

@@ -118,7 +118,9 @@ function readEnding(lines: readonly Line[]): readonly Row[] {
   const rows: Row[] = [];
   let replySeen = false;
   let conversation = 0;
-  for (const line of lines.toReversed()) {
+  for (let at = lines.length - 1; at >= 0; at -= 1) {
+    const line = lines[at];
+    if (!line) break;
     const complete = conversation >= TAIL_ROWS;
     if (complete && !isTitleKind(kindOf(line))) continue;
     const row = rowOf(line);
@@ -130,5 +132,5 @@ function readEnding(lines: readonly Line[]): readonly Row[] {
     const beforeReply = replySeen && row.kind !== 'assistant' && row.kind !== 'turn-duration';
     if (beforeReply || isWholeAnswer(row)) conversation = TAIL_ROWS;
   }
-  return rows.toReversed();
+  return rows.reverse();
 }

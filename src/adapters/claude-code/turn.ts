@@ -84,7 +84,7 @@ export function bearsState(row: Row): boolean {
 function opened(before: Turn, row: Row & { kind: 'prompt' }): Turn {
   // Work in the background that wakes the session goes on with the turn that started it.
   const openedAt = row.by === 'background' ? (before.turn.openedAt ?? row.at) : row.at;
-  const { failure: _, ...rest } = withTime(before, row.at);
+  const rest = withoutFailure(withTime(before, row.at));
   return {
     ...rest,
     state: RUNNING,
@@ -103,7 +103,7 @@ function opened(before: Turn, row: Row & { kind: 'prompt' }): Turn {
 }
 
 function goesOn(before: Turn, at: number | undefined, last: string): Turn {
-  const { failure: _, ...rest } = withTime(before, at);
+  const rest = withoutFailure(withTime(before, at));
   return { ...rest, state: RUNNING, turn: reopened(before.turn, at), provisional: false, last };
 }
 
@@ -188,7 +188,7 @@ function failed(before: Turn, row: Row & { kind: 'api-error' }): Turn {
 const ERROR_SOURCE_LIMIT = 1_000;
 
 function ended(before: Turn, at: number | undefined, outcome: Outcome, last: string): Turn {
-  const { failure: _, ...rest } = withTime(before, at);
+  const rest = withoutFailure(withTime(before, at));
   const { openedAt } = before.turn;
   return {
     ...rest,
@@ -203,6 +203,13 @@ function ended(before: Turn, at: number | undefined, outcome: Outcome, last: str
     provisional: false,
     last,
   };
+}
+
+/** Taking a turn apart costs as much as all else of a row, and hardly one of them has a failure to drop. */
+function withoutFailure(turn: Turn): Turn {
+  if (turn.failure === undefined) return turn;
+  const { failure: _, ...rest } = turn;
+  return rest;
 }
 
 function withTime(before: Turn, at: number | undefined): Turn {

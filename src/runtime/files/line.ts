@@ -39,6 +39,8 @@ export class Line {
   readonly #from: number;
   readonly #to: number;
   readonly #owner: LineOwner;
+  /** What the line's reader has made of it; kept here, since a map of all lines costs more than reading them. */
+  memo: unknown = undefined;
   #text: string | undefined;
   #record: unknown = unparsed;
 
