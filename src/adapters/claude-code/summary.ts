@@ -30,14 +30,23 @@ export interface TranscriptSummary {
  * path of a tool, no message (R-38).
  */
 export function encodeSummary(summary: TranscriptSummary): string {
-  const { turn, ...rest } = summary;
-  const { error: _, ...times } = turn.turn;
+  const { turn } = summary;
+  const { openedAt, endedAt, end } = turn.turn;
   return JSON.stringify({
-    ...rest,
+    titles: summary.titles,
+    copied: summary.copied,
+    skipped: summary.skipped,
+    cwd: summary.cwd,
+    startedAt: summary.startedAt,
+    version: summary.version,
+    gitBranch: summary.gitBranch,
+    entrypoint: summary.entrypoint,
+    firstUuid: summary.firstUuid,
+    forkedFromId: summary.forkedFromId,
     turn: {
       state: encodeState(turn.state),
       at: turn.at,
-      turn: times,
+      turn: { openedAt, endedAt, end },
       answeredAt: turn.answeredAt,
       provisional: turn.provisional,
       failure: turn.failure,
