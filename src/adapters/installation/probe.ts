@@ -111,24 +111,38 @@ function problem(versionState: VersionState, text: string): ProbeAnswer {
 
 /**
  * What an earlier scan learned of exactly this file (path, real path, size, modification time); null when there
- * is nothing or it is too old. `wasSlow` tells that the last attempt took too long, however old it is.
+ * is nothing or it is too old. `wasSlow` tells that the last attempt took too long, however old it is; whoever has
+ * more patience than that attempt asks again.
+ *
+ * @param patienceMs how long this scan would wait for an answer
  */
 export async function remembered(
   candidate: Candidate,
   cache: ProbeCache,
   now: number,
+  patienceMs: number,
 ): Promise<{ readonly answer: ProbeAnswer | null; readonly wasSlow: boolean }> {
   const stored = read(await cache.get(keyOf(candidate)));
   const none = { answer: null, wasSlow: false };
   if (stored === null || stored.file !== fileOf(candidate)) return none;
   const age = now - stored.at;
-  const fresh = age >= 0 && age <= longestAge(stored.answer, candidate);
-  return { answer: fresh ? stored.answer : null, wasSlow: stored.answer.versionState === 'slow' };
+  const wasSlow = stored.answer.versionState === 'slow';
+  const triedAsHard = !wasSlow || stored.waitedMs >= patienceMs * SAME_PATIENCE;
+  const fresh = age >= 0 && age <= longestAge(stored.answer, candidate) && triedAsHard;
+  return { answer: fresh ? stored.answer : null, wasSlow };
 }
 
-/** Keeps an answer for the next scan. */
-export async function remember(candidate: Candidate, answer: ProbeAnswer, cache: ProbeCache, now: number) {
-  await cache.set(keyOf(candidate), { at: now, file: fileOf(candidate), ...answer });
+/** A scan gives its probes a little less than its whole time. */
+const SAME_PATIENCE = 0.5;
+
+/** Keeps an answer for the next scan, with how long the program was given. */
+export async function remember(
+  candidate: Candidate,
+  answer: ProbeAnswer,
+  cache: ProbeCache,
+  { now, waitedMs }: { readonly now: number; readonly waitedMs: number },
+) {
+  await cache.set(keyOf(candidate), { at: now, file: fileOf(candidate), waitedMs, ...answer });
 }
 
 /** One record a path, so that a replaced file replaces its record. */
@@ -153,7 +167,7 @@ function isShim({ path, realPath }: Executable): boolean {
 
 const STATES: readonly VersionState[] = ['known', 'slow', 'failed', 'unrecognised', 'editor'];
 
-function read(value: unknown): { at: number; file: string; answer: ProbeAnswer } | null {
+function read(value: unknown): { at: number; file: string; waitedMs: number; answer: ProbeAnswer } | null {
   if (typeof value !== 'object' || value === null) return null;
   const field = (key: string): unknown => Reflect.get(value, key);
   const [at, file, version, text] = [field('at'), field('file'), field('version'), field('problem')];
@@ -161,9 +175,11 @@ function read(value: unknown): { at: number; file: string; answer: ProbeAnswer }
   if (typeof at !== 'number' || typeof file !== 'string' || versionState === undefined) return null;
   const known = typeof version === 'string' ? version : null;
   if (versionState === 'known' && known === null) return null;
+  const waited = field('waitedMs');
   return {
     at,
     file,
+    waitedMs: typeof waited === 'number' ? waited : 0,
     answer: { versionState, version: known, problem: typeof text === 'string' ? text : null },
   };
 }

@@ -47,7 +47,9 @@ export async function scanInstallations(
   const refresh = request.refresh ?? false;
   const search = createProgramSearch(host, refresh);
   const tasks = await Promise.all(
-    (request.entries ?? CATALOG).map((entry) => planFor(entry, search, host, refresh)),
+    (request.entries ?? CATALOG).map((entry) =>
+      planFor(entry, search, host, { refresh, patienceMs: deadlineAt - host.now() }),
+    ),
   );
   const scan = new Scan(deadlineAt, search, host);
   await scan.runAll(tasks);
@@ -73,14 +75,21 @@ interface Slot {
   result: FoundProgram | null;
 }
 
+/** What the caller wants of remembered answers. */
+interface Wish {
+  readonly refresh: boolean;
+  /** How long this scan waits for one that has to be asked, milliseconds. */
+  readonly patienceMs: number;
+}
+
 async function planFor(
   entry: CatalogEntry,
   search: ProgramSearch,
   host: InstallationHost,
-  refresh: boolean,
+  wish: Wish,
 ): Promise<Task> {
   const candidates = await candidatesOf(entry, search, host);
-  const slots = await Promise.all(candidates.map((candidate) => slotFor(candidate, host, refresh)));
+  const slots = await Promise.all(candidates.map((candidate) => slotFor(candidate, host, wish)));
   return { entry, candidates: slots, found: () => slots.map((slot) => slot.result ?? unasked(slot, slots)) };
 }
 
@@ -113,7 +122,7 @@ async function candidatesOf(
   );
 }
 
-async function slotFor(candidate: Candidate, host: InstallationHost, refresh: boolean): Promise<Slot> {
+async function slotFor(candidate: Candidate, host: InstallationHost, wish: Wish): Promise<Slot> {
   const stranger = strangerReason(candidate.entry, candidate.command, candidate.program.realPath);
   const settled = (result: FoundProgram | null, wasKnown = true, wasSlow = false): Slot => ({
     candidate,
@@ -132,8 +141,8 @@ async function slotFor(candidate: Candidate, host: InstallationHost, refresh: bo
   if (isEditor) {
     return settled(foundProgram(candidate, { versionState: 'editor', version: null, problem: null }, true));
   }
-  const { answer, wasSlow } = await remembered(candidate, host.cache, host.now());
-  if (answer === null || refresh) return settled(null, answer !== null, wasSlow);
+  const { answer, wasSlow } = await remembered(candidate, host.cache, host.now(), wish.patienceMs);
+  if (answer === null || wish.refresh) return settled(null, answer !== null, wasSlow);
   return settled(foundProgram(candidate, answer, true));
 }
 
@@ -172,9 +181,11 @@ class Scan {
   async #settle(task: Task): Promise<void> {
     for (let slot = nextSlot(task); slot !== null && this.#left() > 0; slot = nextSlot(task)) {
       this.probes += 1;
+      const startedAt = this.#host.now();
       const answer = await probe(slot.candidate, this.#deadlineAt, this.#search, this.#host);
       slot.result = foundProgram(slot.candidate, answer, false);
-      await remember(slot.candidate, answer, this.#host.cache, this.#host.now());
+      const now = this.#host.now();
+      await remember(slot.candidate, answer, this.#host.cache, { now, waitedMs: now - startedAt });
     }
   }
 }
