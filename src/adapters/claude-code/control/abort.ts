@@ -109,11 +109,19 @@ function notSure({ pid }: Possessor): Refusal {
   };
 }
 
-function byKeyboard({ pid }: Possessor, { ref }: Session): Refusal {
+function byKeyboard({ by, pid }: Possessor, { ref }: Session): Refusal {
+  const end = `shadowob-connector session-abort ${ref.sessionId} --kill`;
+  if (by === 'headless') {
+    return {
+      reason: `another program runs it (process ${pid}), and Windows has no signal that stops just its turn`,
+      kind: 'unsupported',
+      next: `Stop it in that program, or end its process: ${end}`,
+    };
+  }
   return {
     reason: `it is open in a terminal (process ${pid}), and only the keyboard there stops its turn`,
     kind: 'unsupported',
-    next: `Press Esc there, or end the program: shadowob-connector session-abort ${ref.sessionId} --kill`,
+    next: `Press Esc there, or end the program: ${end}`,
   };
 }
 

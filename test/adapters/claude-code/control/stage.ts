@@ -19,6 +19,8 @@ export interface Stage {
   readonly home: string;
   readonly folder: string;
   readonly connectorHome: string;
+  /** The whole environment of everything in it. */
+  readonly env: Readonly<Record<string, string>>;
   run(args: readonly string[], options?: { env?: Record<string, string>; stdin?: string }): Promise<Ran>;
   start(args: readonly string[], env?: Record<string, string>): Bun.Subprocess<'ignore', 'pipe', 'pipe'>;
   /** What the fake program was given and did, oldest first. */
@@ -50,6 +52,7 @@ export function openStage(): Stage {
     home,
     folder,
     connectorHome,
+    env: base,
     async run(args, options = {}) {
       const child = Bun.spawn(command(args), {
         cwd: home,
