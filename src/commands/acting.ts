@@ -1,7 +1,7 @@
 import type { Adapter, ControlContext } from '../adapters/adapter.ts';
 import { labelOf } from '../adapters/catalog.ts';
 import { listRecords } from '../runtime/control/record.ts';
-import { sweepHosts } from '../runtime/control/sweep.ts';
+import { leftMessages, sweepHosts } from '../runtime/control/sweep.ts';
 import type { Refusal, RuntimeControl } from '../runtime/control.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { run } from '../runtime/process/spawn.ts';
@@ -119,15 +119,21 @@ export function refusalError({ kind, reason, next }: Refusal): ConnectorError {
 
 /**
  * Ends what killed hosts of ours have left; called by everything that acts, so that no process of ours runs on unseen
- * (K1). Gives a line for each.
+ * (K1). Gives a line for each, and for messages whose host was killed while they waited.
  */
 export async function sweepLines(context: ControlContext): Promise<readonly string[]> {
   const orphans = await sweepHosts(context);
-  return orphans.map(({ session, pid, ended }) =>
-    ended
+  const left = await leftMessages(context);
+  const ended = orphans.map(({ session, pid, ended: gone }) =>
+    gone
       ? `ended process ${pid}, which a killed process of ours had left in session ${session.sessionId}`
       : `process ${pid} of session ${session.sessionId} was left by a killed process of ours and can’t be ended`,
   );
+  const waiting = left.map(
+    ({ session, count }) =>
+      `${count} message${count === 1 ? '' : 's'} for session ${session.sessionId} wait${count === 1 ? 's' : ''} without anybody to deliver: sent with the next one, withdrawn by session-abort`,
+  );
+  return [...ended, ...waiting];
 }
 
 /**

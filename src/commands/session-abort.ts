@@ -1,3 +1,4 @@
+import { withdrawLeft } from '../runtime/control/sweep.ts';
 import type { AbortResult } from '../runtime/control.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { SessionRef } from '../runtime/session/session.ts';
@@ -43,11 +44,13 @@ export const sessionAbort = defineCommand({
     const control = await controlOf(world, ref.runtimeId);
     const context = controlContext(world);
     const abort = capable(control, 'abort', ref.runtimeId).bind(control);
-    const result = await abort(context, {
+    const left = await withdrawLeft(context, ref);
+    const asked = await abort(context, {
       session: ref,
       kill: args.kill === true,
       ...(known ? { known } : {}),
     });
+    const result = withWithdrawn(asked, left);
     const failure = failureOf(result);
     return {
       kind: 'document',
@@ -58,6 +61,15 @@ export const sessionAbort = defineCommand({
     };
   },
 });
+
+/** Messages that nobody would have delivered are withdrawn, too; that alone is something done. */
+function withWithdrawn(result: AbortResult, left: number): AbortResult {
+  if (left === 0) return result;
+  const words = `${left} waiting message${left === 1 ? '' : 's'} withdrawn`;
+  if (result.kind === 'stopped') return { kind: 'stopped', detail: `${result.detail}; ${words}` };
+  const nothingRan = result.kind === 'refused' && result.refusal.kind === 'refused';
+  return nothingRan ? { kind: 'stopped', detail: `nothing ran; ${words}` } : result;
+}
 
 function document(ref: SessionRef, result: AbortResult): unknown {
   return {

@@ -5,7 +5,7 @@ import { readBounded, writePrivate } from '../files/private-file.ts';
 import { TEXT } from '../limits.ts';
 import type { SessionRef } from '../session/session.ts';
 import type { Message } from './driver.ts';
-import { placesOf } from './places.ts';
+import { placesOf, queuesFolder } from './places.ts';
 
 /** A message that waits. Its file is 0600, and gone once it was delivered, withdrawn, or is too old. */
 export interface QueuedMessage extends Message {
@@ -62,6 +62,15 @@ export function openQueue(home: string, session: SessionRef): MessageQueue {
       removeIfEmpty(folder);
     },
   };
+}
+
+/** The sessions that messages wait for, whether or not anybody is there to deliver them. */
+export function queuedSessions(home: string): readonly SessionRef[] {
+  return namesIn(queuesFolder(home)).flatMap((name) => {
+    const folder = join(queuesFolder(home), name);
+    const [first] = namesIn(folder).flatMap((file) => readMessage(join(folder, file)) ?? []);
+    return first ? [first.session] : [];
+  });
 }
 
 function readMessage(path: string): QueuedMessage | undefined {

@@ -5,6 +5,7 @@ import type { KillReport, ProcessHost } from '../process/types.ts';
 import { type SessionRef, sessionKey } from '../session/session.ts';
 import type { ActingContext } from './context.ts';
 import { lockSession } from './push-lock.ts';
+import { openQueue, queuedSessions } from './queue.ts';
 import { type HostRecord, listRecords, recordOf, removeRecord } from './record.ts';
 
 /** A process of a runtime that a host of ours had started before it was killed. */
@@ -29,6 +30,52 @@ export async function sweepHosts(context: ActingContext): Promise<readonly Orpha
     lock.release();
   }
   return orphans;
+}
+
+/** Messages of a session that wait, and that nobody is there to deliver. */
+export interface LeftMessages {
+  readonly session: SessionRef;
+  readonly count: number;
+}
+
+/**
+ * The messages whose host was killed while they waited. They go out with the next message to their session; what is
+ * older than a day is deleted here (R-38).
+ */
+export async function leftMessages(context: ActingContext): Promise<readonly LeftMessages[]> {
+  const left: LeftMessages[] = [];
+  for (const session of queuedSessions(context.connectorHome)) {
+    const queue = openQueue(context.connectorHome, session);
+    const count = await locked(context, session, () => {
+      for (const { id, expiresAt } of queue.list()) if (expiresAt <= context.now()) queue.remove(id);
+      return queue.list().length;
+    });
+    if (count) left.push({ session, count });
+  }
+  return left;
+}
+
+/** Deletes the messages that nobody is there to deliver; how many there were. */
+export async function withdrawLeft(context: ActingContext, session: SessionRef): Promise<number> {
+  const queue = openQueue(context.connectorHome, session);
+  const messages = queue.list();
+  if (messages.length === 0) return 0;
+  const count = await locked(context, session, () => {
+    for (const { id } of messages) queue.remove(id);
+    return messages.length;
+  });
+  return count ?? 0;
+}
+
+/** Undefined when a living host of ours has the session: what lies there is its own. */
+async function locked<T>(context: ActingContext, session: SessionRef, use: () => T): Promise<T | undefined> {
+  const lock = await lockSession(context, session);
+  if (lock.kind !== 'held') return undefined;
+  try {
+    return use();
+  } finally {
+    lock.release();
+  }
 }
 
 /**

@@ -79,6 +79,30 @@ describe.skipIf(process.platform !== 'linux')('owners', () => {
     await noHosts(stage);
   });
 
+  test('queue: what a killed host has left is told, and abort withdraws it', async () => {
+    await using stage = openStage();
+    const id = stage.session();
+    using owner = await openElsewhere(stage, id);
+    await stage.run(['session-send', id, '--message', 'first', '--when-owned', 'queue']);
+    process.kill(listRecords(stage.connectorHome)[0]?.host.pid ?? 0, 'SIGKILL');
+    owner.child.kill('SIGKILL');
+    await owner.child.exited;
+    const listed = await until(async () => {
+      const ran = await stage.run(['session-approve', '--json']);
+      return ran.stderr.includes('without anybody to deliver') && ran;
+    });
+    expect(listed.stderr).toContain(`1 message for session ${id} waits`);
+    const aborted = await stage.run(['session-abort', id, '--json']);
+    expect([aborted.code, document(aborted)]).toMatchObject([
+      0,
+      { stopped: true, detail: 'nothing ran; 1 waiting message withdrawn' },
+    ]);
+    expect((await stage.run(['session-abort', id])).code).toBe(EXIT.refused);
+    await stage.run(['session-send', id, '--message', 'second', '--wait']);
+    expect(messages(stage)).toEqual(['second']);
+    await noHosts(stage);
+  });
+
   test('fork: goes on in a copy under an id of its own; the original is not touched', async () => {
     await using stage = openStage();
     const id = stage.session();
