@@ -64,7 +64,7 @@ async function setUp(lab: Lab): Promise<{ folder: string; claude: Claude }> {
 }
 
 scenario(
-  'M4, M6, M7: a new session is begun, its end is seen, and the printed command goes on with it',
+  'Claude Code, acting: M4, M6, M7: a new session is begun, its end is seen, and the printed command goes on with it',
   async (lab) => {
     const { folder, claude } = await setUp(lab);
     claude.model.on('Say hello', say(text('Hello there.')));
@@ -84,37 +84,40 @@ scenario(
   },
 );
 
-scenario('A1, A2: a permission is answered by its id from another process, and only once', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  const slow = await lab.barrier('slow');
-  claude.model.on('Build', say(shell(`mkdir built && ${slow.command}`)), say(text('Built.')));
-  const id = await begun(lab, folder);
+scenario(
+  'Claude Code, acting: A1, A2: a permission is answered by its id from another process, and only once',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    const slow = await lab.barrier('slow');
+    claude.model.on('Build', say(shell(`mkdir built && ${slow.command}`)), say(text('Built.')));
+    const id = await begun(lab, folder);
 
-  const accepted = await lab.connector.json('session-send', id, '--message', 'Build it');
-  expect(accepted).toMatchObject({ accepted: true, mode: 'process', approvals: 'ask', sessionId: id });
-  const request = await waitingRequest(lab);
-  expect(request).toMatchObject({ sessionId: id, kind: 'permission', subject: 'Bash' });
-  expect(request['detail']).toBe(`mkdir built && ${slow.command}`);
-  await lab.connector.sees({ state: 'waiting_for_approval', needsYou: true });
+    const accepted = await lab.connector.json('session-send', id, '--message', 'Build it');
+    expect(accepted).toMatchObject({ accepted: true, mode: 'process', approvals: 'ask', sessionId: id });
+    const request = await waitingRequest(lab);
+    expect(request).toMatchObject({ sessionId: id, kind: 'permission', subject: 'Bash' });
+    expect(request['detail']).toBe(`mkdir built && ${slow.command}`);
+    await lab.connector.sees({ state: 'waiting_for_approval', needsYou: true });
 
-  const pushed = await lab.connector.json('session-send', id, '--message', 'And then?');
-  expect(pushed).toMatchObject({ accepted: false, queued: true, mode: 'queue' });
-  expect(JSON.stringify(pushed['events'])).toContain(`"behind":{"requestId":"${request['requestId']}"`);
-  expect(existsSync(join(folder, 'built'))).toBe(false);
+    const pushed = await lab.connector.json('session-send', id, '--message', 'And then?');
+    expect(pushed).toMatchObject({ accepted: false, queued: true, mode: 'queue' });
+    expect(JSON.stringify(pushed['events'])).toContain(`"behind":{"requestId":"${request['requestId']}"`);
+    expect(existsSync(join(folder, 'built'))).toBe(false);
 
-  const requestId = String(request['requestId']);
-  const allowed = await lab.connector.run('session-approve', requestId, '--allow', '--json');
-  expect([allowed.code, JSON.parse(allowed.stdout)['result']]).toEqual([0, 'applied']);
-  await slow.reached();
-  const again = await lab.connector.run('session-approve', requestId, '--deny');
-  expect([again.code, again.stdout]).toEqual([EXIT.notFound, '']);
-  await slow.release();
-  await claude.model.asked('And then?');
-  await lab.connector.sees({ state: 'completed', life: 'dead' });
-  expect(existsSync(join(folder, 'built'))).toBe(true);
-});
+    const requestId = String(request['requestId']);
+    const allowed = await lab.connector.run('session-approve', requestId, '--allow', '--json');
+    expect([allowed.code, JSON.parse(allowed.stdout)['result']]).toEqual([0, 'applied']);
+    await slow.reached();
+    const again = await lab.connector.run('session-approve', requestId, '--deny');
+    expect([again.code, again.stdout]).toEqual([EXIT.notFound, '']);
+    await slow.release();
+    await claude.model.asked('And then?');
+    await lab.connector.sees({ state: 'completed', life: 'dead' });
+    expect(existsSync(join(folder, 'built'))).toBe(true);
+  },
+);
 
-scenario('A denial tells the model why, and the turn goes on', async (lab) => {
+scenario('Claude Code, acting: A denial tells the model why, and the turn goes on', async (lab) => {
   const { folder, claude } = await setUp(lab);
   claude.model.on('Build', say(shell('mkdir built')), say(text('Then not.')));
   const id = await begun(lab, folder);
@@ -142,7 +145,7 @@ scenario('A denial tells the model why, and the turn goes on', async (lab) => {
   expect(existsSync(join(folder, 'built'))).toBe(false);
 });
 
-scenario('A question is answered by its label', async (lab) => {
+scenario('Claude Code, acting: A question is answered by its label', async (lab) => {
   const { folder, claude } = await setUp(lab);
   const question = {
     question: 'Which database should I use?',
@@ -172,22 +175,25 @@ scenario('A question is answered by its label', async (lab) => {
   expect((await lab.connector.run('session-show', id)).stdout).toContain('Noted.');
 });
 
-scenario('Without a host nobody is asked: what would prompt is refused, and the end says so', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  claude.model.on('Build', say(shell('mkdir built')), say(text('I was not allowed.')));
-  const id = await begun(lab, folder);
-  const answer = await lab.connector.run(
-    ...['session-send', id, '--message', 'Build it', '--wait', '--approvals', 'deny', '--json'],
-  );
-  expect(events(answer).at(-1)).toMatchObject({
-    type: 'done',
-    outcome: 'completed',
-    notes: ['1 tool call was refused: Bash'],
-  });
-  expect(existsSync(join(folder, 'built'))).toBe(false);
-});
+scenario(
+  'Claude Code, acting: Without a host nobody is asked: what would prompt is refused, and the end says so',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    claude.model.on('Build', say(shell('mkdir built')), say(text('I was not allowed.')));
+    const id = await begun(lab, folder);
+    const answer = await lab.connector.run(
+      ...['session-send', id, '--message', 'Build it', '--wait', '--approvals', 'deny', '--json'],
+    );
+    expect(events(answer).at(-1)).toMatchObject({
+      type: 'done',
+      outcome: 'completed',
+      notes: ['1 tool call was refused: Bash'],
+    });
+    expect(existsSync(join(folder, 'built'))).toBe(false);
+  },
+);
 
-scenario('An error of the API is a failed turn with its own exit code', async (lab) => {
+scenario('Claude Code, acting: An error of the API is a failed turn with its own exit code', async (lab) => {
   const { folder, claude } = await setUp(lab);
   const id = await begun(lab, folder);
   claude.model.on('Fail', refuse(400, 'invalid_request_error', 'no such thing'));
@@ -197,44 +203,50 @@ scenario('An error of the API is a failed turn with its own exit code', async (l
   expect(answer.stderr).toContain('no such thing');
 });
 
-scenario('K1: abort stops the turn of a tool that runs, and the session can go on', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  const slow = await lab.barrier('slow');
-  claude.model.on('Wait', say(shell(slow.command)), say(text('Waited.')));
-  const id = await begun(lab, folder);
-  const program = lab.start(
-    [await compiledBinary(), 'session-send', id, '--message', 'Wait for it', '--wait', '--json'],
-    folder,
-  );
-  await approve(lab);
-  await slow.reached();
-  const aborted = await lab.connector.json('session-abort', id);
-  expect(aborted).toMatchObject({ sessionId: id, stopped: true, survivors: [] });
-  expect(await program.exited).toBe(EXIT.turnStopped);
-  await lab.connector.sees({ state: 'stopped' });
-  const twice = await lab.connector.run('session-abort', id);
-  expect(twice.code).toBe(EXIT.refused);
-  const next = await lab.connector.run('session-send', id, '--message', 'Say hello', '--wait');
-  expect(next.code).toBe(0);
-});
+scenario(
+  'Claude Code, acting: K1: abort stops the turn of a tool that runs, and the session can go on',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    const slow = await lab.barrier('slow');
+    claude.model.on('Wait', say(shell(slow.command)), say(text('Waited.')));
+    const id = await begun(lab, folder);
+    const program = lab.start(
+      [await compiledBinary(), 'session-send', id, '--message', 'Wait for it', '--wait', '--json'],
+      folder,
+    );
+    await approve(lab);
+    await slow.reached();
+    const aborted = await lab.connector.json('session-abort', id);
+    expect(aborted).toMatchObject({ sessionId: id, stopped: true, survivors: [] });
+    expect(await program.exited).toBe(EXIT.turnStopped);
+    await lab.connector.sees({ state: 'stopped' });
+    const twice = await lab.connector.run('session-abort', id);
+    expect(twice.code).toBe(EXIT.refused);
+    const next = await lab.connector.run('session-send', id, '--message', 'Say hello', '--wait');
+    expect(next.code).toBe(0);
+  },
+);
 
-scenario('K1, K2, K3: --kill ends the process and the command that it runs', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  const slow = await lab.barrier('slow');
-  claude.model.on('Wait', say(shell(`echo $$ > shell.pid; ${slow.command}`)), say(text('Waited.')));
-  const id = await begun(lab, folder);
-  await lab.connector.json('session-send', id, '--message', 'Wait for it', '--approvals', 'allow-edits');
-  await approve(lab);
-  await slow.reached();
-  const { child, host } = hostRecord(lab);
-  const shellPid = Number(readFileSync(join(folder, 'shell.pid'), 'utf8'));
-  expect([runs(child.pid), runs(shellPid)]).toEqual([true, true]);
-  const killed = await lab.connector.json('session-abort', id, '--kill');
-  expect(killed).toMatchObject({ stopped: true, survivors: [] });
-  expect([runs(child.pid), runs(shellPid)]).toEqual([false, false]);
-  await until('the host to leave', () => !runs(host.pid) && hostFiles(lab).length === 0);
-  await lab.connector.sees({ state: 'stopped', life: 'dead' });
-});
+scenario(
+  'Claude Code, acting: K1, K2, K3: --kill ends the process and the command that it runs',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    const slow = await lab.barrier('slow');
+    claude.model.on('Wait', say(shell(`echo $$ > shell.pid; ${slow.command}`)), say(text('Waited.')));
+    const id = await begun(lab, folder);
+    await lab.connector.json('session-send', id, '--message', 'Wait for it', '--approvals', 'allow-edits');
+    await approve(lab);
+    await slow.reached();
+    const { child, host } = hostRecord(lab);
+    const shellPid = Number(readFileSync(join(folder, 'shell.pid'), 'utf8'));
+    expect([runs(child.pid), runs(shellPid)]).toEqual([true, true]);
+    const killed = await lab.connector.json('session-abort', id, '--kill');
+    expect(killed).toMatchObject({ stopped: true, survivors: [] });
+    expect([runs(child.pid), runs(shellPid)]).toEqual([false, false]);
+    await until('the host to leave', () => !runs(host.pid) && hostFiles(lab).length === 0);
+    await lab.connector.sees({ state: 'stopped', life: 'dead' });
+  },
+);
 
 scenario(
   'M1, M3: a session that is open in a terminal is refused; fork and queue are the ways',
@@ -286,35 +298,41 @@ scenario(
   },
 );
 
-scenario('A terminal’s turn is stopped by its keyboard alone; --kill ends the program', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  const held = gate();
-  claude.model.on('Write', say(text('Dear '), held));
-  const terminal = await claude.open(folder);
-  await ask(terminal, 'Write a letter');
-  await held.reached();
-  const { sessionId } = await lab.connector.sees({ state: 'running' });
-  const refused = await lab.connector.run('session-abort', sessionId);
-  expect([refused.code, refused.stdout]).toEqual([EXIT.unsupported, '']);
-  expect(refused.stderr).toContain('Press Esc there');
-  const killed = await lab.connector.json('session-abort', sessionId, '--kill');
-  expect(killed).toMatchObject({ stopped: true, survivors: [] });
-  expect(runs(terminal.pid)).toBe(false);
-  await lab.connector.sees({ state: 'stopped', life: 'dead' }, { sessionId });
-});
+scenario(
+  'Claude Code, acting: A terminal’s turn is stopped by its keyboard alone; --kill ends the program',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    const held = gate();
+    claude.model.on('Write', say(text('Dear '), held));
+    const terminal = await claude.open(folder);
+    await ask(terminal, 'Write a letter');
+    await held.reached();
+    const { sessionId } = await lab.connector.sees({ state: 'running' });
+    const refused = await lab.connector.run('session-abort', sessionId);
+    expect([refused.code, refused.stdout]).toEqual([EXIT.unsupported, '']);
+    expect(refused.stderr).toContain('Press Esc there');
+    const killed = await lab.connector.json('session-abort', sessionId, '--kill');
+    expect(killed).toMatchObject({ stopped: true, survivors: [] });
+    expect(runs(terminal.pid)).toBe(false);
+    await lab.connector.sees({ state: 'stopped', life: 'dead' }, { sessionId });
+  },
+);
 
-scenario('S8: a program that waits at a set-up screen with this session gets no message', async (lab) => {
-  const folder = await lab.folder('acme-app');
-  const claude = await prepareClaude(lab, []);
-  const id = await begun(lab, folder);
-  const terminal = await claude.launch(folder, '--resume', id);
-  await terminal.shows(/trust/i);
-  const refused = await lab.connector.run('session-send', id, '--message', 'Hello?');
-  expect(refused.code).toBe(EXIT.refused);
-  expect(refused.stderr).toContain('set-up screen');
-});
+scenario(
+  'Claude Code, acting: S8: a program that waits at a set-up screen with this session gets no message',
+  async (lab) => {
+    const folder = await lab.folder('acme-app');
+    const claude = await prepareClaude(lab, []);
+    const id = await begun(lab, folder);
+    const terminal = await claude.launch(folder, '--resume', id);
+    await terminal.shows(/trust/i);
+    const refused = await lab.connector.run('session-send', id, '--message', 'Hello?');
+    expect(refused.code).toBe(EXIT.refused);
+    expect(refused.stderr).toContain('set-up screen');
+  },
+);
 
-scenario('A host that is killed leaves nothing that is not found again', async (lab) => {
+scenario('Claude Code, acting: A host that is killed leaves nothing that is not found again', async (lab) => {
   const { folder, claude } = await setUp(lab);
   const slow = await lab.barrier('slow');
   claude.model.on('Wait', say(shell(slow.command)), say(text('Waited.')));
@@ -354,21 +372,24 @@ scenario(
   },
 );
 
-scenario('x-push-two-at-once: two messages at once are two turns, none lost', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  const id = await begun(lab, folder);
-  const words = ['Alpha', 'Beta', 'Gamma'];
-  for (const word of words) claude.model.on(word, say(text(`${word} it is.`)));
-  const answers = await Promise.all(
-    words.map((word) => lab.connector.run('session-send', id, '--message', word, '--wait')),
-  );
-  expect(answers.map((answer) => answer.stdout)).toEqual(words.map((word) => `${word} it is.\n`));
-  const shown = await lab.connector.run('session-show', id, '--limit', '50');
-  for (const word of words) expect(shown.stdout).toContain(`${word} it is.`);
-  await until('nothing of ours to be left', () => hostFiles(lab).length === 0);
-});
+scenario(
+  'Claude Code, acting: x-push-two-at-once: two messages at once are two turns, none lost',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    const id = await begun(lab, folder);
+    const words = ['Alpha', 'Beta', 'Gamma'];
+    for (const word of words) claude.model.on(word, say(text(`${word} it is.`)));
+    const answers = await Promise.all(
+      words.map((word) => lab.connector.run('session-send', id, '--message', word, '--wait')),
+    );
+    expect(answers.map((answer) => answer.stdout)).toEqual(words.map((word) => `${word} it is.\n`));
+    const shown = await lab.connector.run('session-show', id, '--limit', '50');
+    for (const word of words) expect(shown.stdout).toContain(`${word} it is.`);
+    await until('nothing of ours to be left', () => hostFiles(lab).length === 0);
+  },
+);
 
-scenario('Text arrives whole: flags, 1 MB, and anything of Unicode', async (lab) => {
+scenario('Claude Code, acting: Text arrives whole: flags, 1 MB, and anything of Unicode', async (lab) => {
   const { folder, claude } = await setUp(lab);
   const id = await begun(lab, folder);
   const texts = [
@@ -387,66 +408,78 @@ scenario('Text arrives whole: flags, 1 MB, and anything of Unicode', async (lab)
   expect([flag.code, claude.model.requests.at(-1)?.prompt]).toEqual([0, '-p']);
 });
 
-scenario('A session goes on in the folder it began in, from wherever it is sent', async (lab) => {
-  const { folder } = await setUp(lab);
-  const id = await begun(lab, folder);
-  const binary = await compiledBinary();
-  const program = lab.start([binary, 'session-send', id, '--message', 'Hello again', '--wait'], lab.home);
-  expect(await program.exited).toBe(0);
-  await lab.connector.sees({ state: 'completed', workDir: folder });
-  await Bun.$`mv ${folder} ${folder}-moved`.quiet();
-  const refused = await lab.connector.run('session-send', id, '--message', 'Hello?');
-  expect(refused.code).toBe(EXIT.refused);
-  expect(refused.stderr).toContain(`is not there: ${folder}`);
-});
+scenario(
+  'Claude Code, acting: A session goes on in the folder it began in, from wherever it is sent',
+  async (lab) => {
+    const { folder } = await setUp(lab);
+    const id = await begun(lab, folder);
+    const binary = await compiledBinary();
+    const program = lab.start([binary, 'session-send', id, '--message', 'Hello again', '--wait'], lab.home);
+    expect(await program.exited).toBe(0);
+    await lab.connector.sees({ state: 'completed', workDir: folder });
+    await Bun.$`mv ${folder} ${folder}-moved`.quiet();
+    const refused = await lab.connector.run('session-send', id, '--message', 'Hello?');
+    expect(refused.code).toBe(EXIT.refused);
+    expect(refused.stderr).toContain(`is not there: ${folder}`);
+  },
+);
 
-scenario('Ctrl-C leaves the turn running and says so; asked to, it stops the turn', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  const [one, two] = [gate(), gate()];
-  claude.model.on('First', say(text('One '), one, text('more.')));
-  claude.model.on('Second', say(text('Two '), two));
-  const id = await begun(lab, folder);
-  const command = [await compiledBinary(), 'session-send', id, '--wait', '--message'];
-  const first = lab.start([...command, 'First thing'], folder);
-  await one.reached();
-  first.kill('SIGINT');
-  expect(await first.exited).toBe(EXIT.stillRunning);
-  expect(first.output()).toContain('left: the turn goes on');
-  await lab.connector.sees({ state: 'running', life: 'alive' });
-  one.release();
-  await lab.connector.sees({ state: 'completed', life: 'dead' });
+scenario(
+  'Claude Code, acting: Ctrl-C leaves the turn running and says so; asked to, it stops the turn',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    const [one, two] = [gate(), gate()];
+    claude.model.on('First', say(text('One '), one, text('more.')));
+    claude.model.on('Second', say(text('Two '), two));
+    const id = await begun(lab, folder);
+    const command = [await compiledBinary(), 'session-send', id, '--wait', '--message'];
+    const first = lab.start([...command, 'First thing'], folder);
+    await one.reached();
+    first.kill('SIGINT');
+    expect(await first.exited).toBe(EXIT.stillRunning);
+    expect(first.output()).toContain('left: the turn goes on');
+    await lab.connector.sees({ state: 'running', life: 'alive' });
+    one.release();
+    await lab.connector.sees({ state: 'completed', life: 'dead' });
 
-  const second = lab.start([...command, 'Second thing', '--abort-on-interrupt'], folder);
-  await two.reached();
-  second.kill('SIGINT');
-  expect(await second.exited).toBe(EXIT.turnStopped);
-  await lab.connector.sees({ state: 'stopped' });
-});
+    const second = lab.start([...command, 'Second thing', '--abort-on-interrupt'], folder);
+    await two.reached();
+    second.kill('SIGINT');
+    expect(await second.exited).toBe(EXIT.turnStopped);
+    await lab.connector.sees({ state: 'stopped' });
+  },
+);
 
-scenario('session-create: a session that waits for its first message, and takes it', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  claude.model.on('Begin', say(text('Begun.')));
-  const created = await lab.connector.json('session-create', '--runtime', 'claude-code', '--dir', folder);
-  const sessionId = String(created['sessionId']);
-  expect(created).toMatchObject({ created: true, runtimeId: 'claude-code' });
-  await lab.connector.sees({ state: 'idle', life: 'alive', workDir: folder }, { sessionId });
-  const answer = await lab.connector.run('session-send', sessionId, '--message', 'Begin now', '--wait');
-  expect([answer.code, answer.stdout]).toEqual([0, 'Begun.\n']);
-  const killed = await lab.connector.json('session-abort', sessionId, '--kill');
-  expect(killed).toMatchObject({ stopped: true });
-  await lab.connector.sees({ state: 'completed', life: 'dead' }, { sessionId });
-});
+scenario(
+  'Claude Code, acting: session-create: a session that waits for its first message, and takes it',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    claude.model.on('Begin', say(text('Begun.')));
+    const created = await lab.connector.json('session-create', '--runtime', 'claude-code', '--dir', folder);
+    const sessionId = String(created['sessionId']);
+    expect(created).toMatchObject({ created: true, runtimeId: 'claude-code' });
+    await lab.connector.sees({ state: 'idle', life: 'alive', workDir: folder }, { sessionId });
+    const answer = await lab.connector.run('session-send', sessionId, '--message', 'Begin now', '--wait');
+    expect([answer.code, answer.stdout]).toEqual([0, 'Begun.\n']);
+    const killed = await lab.connector.json('session-abort', sessionId, '--kill');
+    expect(killed).toMatchObject({ stopped: true });
+    await lab.connector.sees({ state: 'completed', life: 'dead' }, { sessionId });
+  },
+);
 
-scenario('A8: a request that nobody answers is denied in time, and the turn ends', async (lab) => {
-  const { folder, claude } = await setUp(lab);
-  claude.model.on('Build', say(shell('mkdir built')), say(text('Nobody said yes.')));
-  const id = await begun(lab, folder);
-  const answer = await lab.connector.run(
-    ...['session-send', id, '--message', 'Build it', '--wait', '--approval-timeout', '1s', '--json'],
-  );
-  const list = events(answer);
-  expect(typesOf(list)).toContain('request');
-  expect(list.find((event) => event['type'] === 'resolved')).toMatchObject({ decision: 'expired' });
-  expect(list.at(-1)).toMatchObject({ type: 'done', outcome: 'completed', text: 'Nobody said yes.' });
-  expect(existsSync(join(folder, 'built'))).toBe(false);
-});
+scenario(
+  'Claude Code, acting: A8: a request that nobody answers is denied in time, and the turn ends',
+  async (lab) => {
+    const { folder, claude } = await setUp(lab);
+    claude.model.on('Build', say(shell('mkdir built')), say(text('Nobody said yes.')));
+    const id = await begun(lab, folder);
+    const answer = await lab.connector.run(
+      ...['session-send', id, '--message', 'Build it', '--wait', '--approval-timeout', '1s', '--json'],
+    );
+    const list = events(answer);
+    expect(typesOf(list)).toContain('request');
+    expect(list.find((event) => event['type'] === 'resolved')).toMatchObject({ decision: 'expired' });
+    expect(list.at(-1)).toMatchObject({ type: 'done', outcome: 'completed', text: 'Nobody said yes.' });
+    expect(existsSync(join(folder, 'built'))).toBe(false);
+  },
+);
