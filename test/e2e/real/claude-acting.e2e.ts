@@ -249,7 +249,7 @@ scenario(
 );
 
 scenario(
-  'M1, M3: a session that is open in a terminal is refused; fork and queue are the ways',
+  'Claude Code, acting: M1, M3: a session that is open in a terminal is refused; fork and queue are the ways',
   async (lab) => {
     const { folder, claude } = await setUp(lab);
     claude.model.on('Pushed', say(text('Pushed reply.')));
@@ -350,7 +350,7 @@ scenario('Claude Code, acting: A host that is killed leaves nothing that is not 
 });
 
 scenario(
-  'A child that is killed is a stopped turn, and the next message resumes the session',
+  'Claude Code, acting: A child that is killed is a stopped turn, and the next message resumes the session',
   async (lab) => {
     const { folder, claude } = await setUp(lab);
     const held = gate();
