@@ -44,10 +44,3 @@ export async function prepareClaude(lab: Lab, trusted: readonly string[]): Promi
     },
   };
 }
-
-/** Types a prompt and sends it. */
-export async function ask(terminal: Terminal, prompt: string): Promise<void> {
-  await terminal.type(prompt);
-  await terminal.shows(prompt);
-  await terminal.press('Enter');
-}

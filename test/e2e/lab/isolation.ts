@@ -11,7 +11,9 @@ import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 /** Set inside: the world outside, to prove that this one is another. */
 const OUTSIDE = 'SHADOWOB_E2E_OUTSIDE_NET';
 
-/** `-r` gives a normal user what making namespaces needs. */
+/** Gives a normal user what namespaces need, loopback included, and keeps the user's number: Codex has a folder by it. */
+const AS_MYSELF = ['--user', '--map-current-user', '--keep-caps'];
+
 const FLAGS = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
 
 /** `isolated` wraps a command so that it runs in a fresh world; `reason` says why none can be made. */
@@ -24,7 +26,7 @@ export function probeIsolation(): Isolation {
   if (process.platform !== 'linux') return { kind: 'unavailable', reason: 'network namespaces need Linux' };
   const unshare = Bun.which('unshare');
   if (!unshare) return { kind: 'unavailable', reason: 'unshare (util-linux) is missing' };
-  const flags = process.getuid?.() === 0 ? FLAGS : ['--map-root-user', ...FLAGS];
+  const flags = process.getuid?.() === 0 ? FLAGS : [...AS_MYSELF, ...FLAGS];
   const tried = Bun.spawnSync([unshare, ...flags, 'true'], { stdin: 'ignore', stderr: 'pipe' });
   if (tried.exitCode !== 0) return { kind: 'unavailable', reason: tried.stderr.toString().trim() };
   return {

@@ -44,8 +44,10 @@ export interface Lab {
   model(start: () => Model): Model;
   barrier(name: string): Promise<Barrier>;
   terminal(options: Pick<TerminalOptions, 'command' | 'cwd' | 'columns' | 'rows'>): Promise<Terminal>;
-  start(command: readonly string[], cwd: string): Started;
+  start(command: readonly string[], cwd: string, settings?: Readonly<Record<string, string>>): Started;
   onEnd(end: () => Promise<void>): void;
+  /** Names a file outside of this lab's folder that a program has made; it is removed when the program has ended. */
+  outside(path: string): void;
   /** Ends everything by its process id, and throws if a process of this lab is left. */
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -85,6 +87,7 @@ export async function openLab(): Promise<Lab> {
     [MARKER]: root,
   };
   const ends: (() => Promise<void>)[] = [];
+  const made = [root];
   const terminals: Terminal[] = [];
   const screens = async () =>
     (await Promise.all(terminals.map((terminal) => terminal.screen().catch(String)))).join('\n');
@@ -111,15 +114,16 @@ export async function openLab(): Promise<Lab> {
       onEnd(() => terminal.close());
       return terminal;
     },
-    start: (command, cwd) => startProgram(command, cwd, env),
+    start: (command, cwd, settings) => startProgram(command, cwd, { ...env, ...settings }),
     onEnd,
+    outside: (path) => void made.push(path),
     async [Symbol.asyncDispose]() {
-      const failures = await runAll([
-        ...ends,
-        () => endAll(() => processesWith(marker)),
-        () => rm(root, { recursive: true, force: true }),
+      const failures = await runAll([...ends, () => endAll(() => processesWith(marker))]);
+      const unremoved = await runAll([
+        ...made.map((path) => () => rm(path, { recursive: true, force: true })),
       ]);
-      if (failures.length > 0) throw new AggregateError(failures, 'the lab did not end well');
+      if (failures.length + unremoved.length === 0) return;
+      throw new AggregateError([...failures, ...unremoved], 'the lab did not end well');
     },
   };
 }

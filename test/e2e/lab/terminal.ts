@@ -111,3 +111,10 @@ async function runTmux(options: TerminalOptions, args: readonly string[]): Promi
   if (code !== 0) throw new Error(`tmux ${args.slice(0, 2).join(' ')}: ${err.trim()}`);
   return out.replace(/\n$/, '');
 }
+
+/** Types a prompt and sends it. */
+export async function ask(terminal: Terminal, prompt: string): Promise<void> {
+  await terminal.type(prompt);
+  await terminal.shows(prompt);
+  await terminal.press('Enter');
+}

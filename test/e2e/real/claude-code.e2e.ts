@@ -1,10 +1,11 @@
 import { expect } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask, prepareClaude } from '../lab/claude.ts';
+import { prepareClaude } from '../lab/claude.ts';
 import { inOwnWorld, scenario } from '../lab/lab.ts';
 import { gate, refuse, say, shell, text, tool } from '../lab/models/script.ts';
 import { send } from '../lab/processes.ts';
+import { ask } from '../lab/terminal.ts';
 import { until } from '../lab/until.ts';
 
 inOwnWorld();

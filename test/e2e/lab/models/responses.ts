@@ -32,28 +32,37 @@ function read(body: Body): ModelRequest | undefined {
   const input = objectsOf(body['input']);
   const spoken = input.findLastIndex(isPrompt);
   if (spoken < 0) return undefined;
-  const prompt = textOf(input[spoken]?.['content']);
+  const prompt = wordsOf(input[spoken] ?? {});
   return {
     prompt,
     round: input.slice(spoken).filter((item) => String(item['type']).endsWith('_call_output')).length,
-    tools: prompt.startsWith(SIDE_JOB) ? [] : namesOf(body['tools']),
+    tools: prompt.startsWith(SIDE_JOB)
+      ? []
+      : [...namesOf(body['tools']), ...(hasCodeMode(body) ? ['exec'] : [])],
     model: String(body['model']),
   };
 }
 
-/** What a person or a parent wrote; the harness's own notes have the same role and stand in tags. */
+/** What a person wrote, or a parent its sub-agent; the harness's own notes have the same role and stand in tags. */
 function isPrompt(item: Body): boolean {
+  const words = wordsOf(item).trimStart();
+  if (item['type'] === 'agent_message') return words.startsWith('Message Type: NEW_TASK');
   if (item['type'] !== 'message' || item['role'] !== 'user') return false;
-  const words = textOf(item['content']).trimStart();
   return words !== '' && !words.startsWith('<') && !words.startsWith('# AGENTS.md');
 }
 
-async function* stream(reply: Reply & { kind: 'steps' }): AsyncIterable<string> {
+/** A message between agents has its words in a block that a real service encrypts. */
+function wordsOf(item: Body): string {
+  const sealed = objectsOf(item['content']).map((block) => block['encrypted_content'] ?? '');
+  return [textOf(item['content']), ...sealed].join('');
+}
+
+async function* stream(reply: Reply & { kind: 'steps' }, body: Body): AsyncIterable<string> {
   const response = { id: nextId('resp'), object: 'response', output: [] };
   yield event('response.created', { response: { ...response, status: 'in_progress' } });
   const seen = { parts: 0 };
   for await (const part of partsOf(reply.steps)) {
-    yield* itemOf(part, seen.parts);
+    yield* itemOf(part, seen.parts, body);
     seen.parts += 1;
   }
   const usage = { input_tokens: 10, output_tokens: 20, total_tokens: 30 };
@@ -64,9 +73,9 @@ async function* stream(reply: Reply & { kind: 'steps' }): AsyncIterable<string> 
     : event('response.completed', { response: { ...response, status: 'completed', usage } });
 }
 
-async function* itemOf(part: Part, output_index: number): AsyncIterable<string> {
+async function* itemOf(part: Part, output_index: number, body: Body): AsyncIterable<string> {
   if (part.kind !== 'text') {
-    const item = functionCall(part);
+    const item = callOf(part, body);
     yield event('response.output_item.added', { output_index, item });
     yield event('response.output_item.done', { output_index, item });
     return;
@@ -86,10 +95,22 @@ async function* itemOf(part: Part, output_index: number): AsyncIterable<string> 
   yield event('response.output_item.done', { output_index, item: { ...item, status: 'completed', content } });
 }
 
-function functionCall(call: Call) {
+/** A tool may lie in a namespace: `collaboration/spawn_agent`. */
+function callOf(call: Call, body: Body) {
   const id = nextId('call');
-  const [name, input] = call.kind === 'tool' ? [call.name, call.input] : ['exec_command', command(call)];
-  return { id, type: 'function_call', call_id: id, name, arguments: JSON.stringify(input) };
+  if (call.kind === 'shell' && hasCodeMode(body)) {
+    const input = `text((await tools.exec_command(${JSON.stringify(command(call))})).output);`;
+    return { id, type: 'custom_tool_call', call_id: id, name: 'exec', input };
+  }
+  const [path, input] = call.kind === 'tool' ? [call.name, call.input] : ['exec_command', command(call)];
+  const [name, namespace] = path.split('/').reverse();
+  const place = namespace === undefined ? {} : { namespace };
+  return { id, type: 'function_call', call_id: id, name, ...place, arguments: JSON.stringify(input) };
+}
+
+/** Newer models get their tools in the conversation, and the shell as a function of a script that they write. */
+function hasCodeMode(body: Body): boolean {
+  return objectsOf(body['input']).some((item) => item['type'] === 'additional_tools');
 }
 
 function command(call: Call & { kind: 'shell' }) {
