@@ -28,6 +28,11 @@ export const APPROVAL_ARGS = {
     description: `Keep its process this long after a turn (default: ${spanWords(CONTROL.keepMs)} for a new session, else not)`,
     valueHint: 'time',
   },
+  'managed-server': {
+    type: 'boolean',
+    description:
+      'OpenCode without a server of yours: keep the one that is started (loopback, generated password) for later turns',
+  },
 } as const;
 
 /** What `session-send` is given. */
@@ -46,6 +51,7 @@ export interface SendArgs {
   readonly approvals?: string | undefined;
   readonly 'approval-timeout'?: string | undefined;
   readonly keep?: string | undefined;
+  readonly 'managed-server'?: boolean | undefined;
   readonly 'opencode-url'?: string | undefined;
 }
 
@@ -76,13 +82,16 @@ export async function readOrder(args: SendArgs, world: World) {
 }
 
 /** Policy, time to answer, and time to stay, of a command line. */
-export function readPolicy(args: Pick<SendArgs, 'approvals' | 'approval-timeout' | 'keep'>) {
+export function readPolicy(
+  args: Pick<SendArgs, 'approvals' | 'approval-timeout' | 'keep' | 'managed-server'>,
+) {
   const range = { min: 1_000, max: CONTROL.keepMaxMs };
   const keepMs = readSpan('keep', args.keep, { min: 0, max: CONTROL.keepMaxMs });
   return {
     approvals: readWord('approvals', args.approvals, APPROVAL_POLICIES, 'ask'),
     approvalMs: readSpan('approval-timeout', args['approval-timeout'], range) ?? CONTROL.approvalMs,
     ...(keepMs === undefined ? {} : { keepMs }),
+    ...(args['managed-server'] === true ? { managedServer: true } : {}),
   };
 }
 

@@ -16,7 +16,7 @@ import {
   serverRefused,
   unreachable,
 } from './refusals.ts';
-import { type AskedRequest, pendingOf, replyOf } from './requests.ts';
+import { type AskedRequest, noteWords, pendingOf, replyOf } from './requests.ts';
 import { isStillAsking, listAsked, sendReply } from './server-calls.ts';
 
 /** A request that a server lists, and whether anybody waits for its answer. */
@@ -111,7 +111,7 @@ async function reply({ server, asked }: Listed, answer: ApprovalAnswer): Promise
   const left = await listAsked(endpoint, asked.directory);
   const gone = !('reason' in left) && !left.some(({ id }) => id === asked.id);
   return gone
-    ? { kind: 'applied', detail: `OpenCode at ${endpoint.url} has the answer` }
+    ? { kind: 'applied', detail: `OpenCode at ${endpoint.url} has the answer${noteWords(asked, answer)}` }
     : { kind: 'sent', detail: 'OpenCode took it and lists the request still' };
 }
 

@@ -145,3 +145,8 @@ export function replyOf(
       return { path: `${path}/reply`, body: { reply: 'reject', message: note ?? DENIED } };
   }
 }
+
+/** A question is dismissed without a word: the API has no place for one. */
+export function noteWords({ kind }: AskedRequest, { note }: Pick<ApprovalAnswer, 'note'>): string {
+  return kind === 'question' && note !== undefined ? '; the word beside it could not be given' : '';
+}

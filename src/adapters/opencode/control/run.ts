@@ -97,12 +97,11 @@ async function follow(
     return { kind: 'done', end: { ...about, outcome: 'stopped', error, notes } };
   }
   const { outcome, error } = readRunOutput(rows, exit.code ?? 1);
-  const refused = /auto-rejecting/.test(child.stderrTail())
-    ? { notes: ['it refused by itself what its settings would have asked for'] }
-    : {};
-  const words =
-    error ?? (outcome === 'completed' ? undefined : said || 'the turn ended at a refused tool call');
-  return { kind: 'done', end: { ...about, outcome, ...(words ? { error: words } : {}), ...refused } };
+  const refused = /auto-rejecting/.test(child.stderrTail());
+  const atRefusal = refused || said === '' ? 'the turn ended at a refused tool call' : said;
+  const words = error ?? (outcome === 'completed' ? undefined : atRefusal);
+  const notes = refused ? { notes: ['it refused by itself what its settings would have asked for'] } : {};
+  return { kind: 'done', end: { ...about, outcome, ...(words ? { error: words } : {}), ...notes } };
 }
 
 /** What the outcome is read from: a tool's whole output is not kept. */

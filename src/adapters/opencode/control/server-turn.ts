@@ -15,7 +15,7 @@ import {
   serverRefused,
   unreachable,
 } from './refusals.ts';
-import { type AskedRequest, DENIED, pendingOf, replyOf } from './requests.ts';
+import { type AskedRequest, DENIED, noteWords, pendingOf, replyOf } from './requests.ts';
 import { abortTurn, listAsked, type ModelName, type Place, prompt, sendReply } from './server-calls.ts';
 import { readEnd, readPrompt } from './tail.ts';
 import { createTurnReader, type TurnReader, type TurnStep } from './turn-reader.ts';
@@ -81,6 +81,8 @@ export class ServerTurn {
   readonly #answering = new Set<string>();
   readonly #seen = new Set<string>();
   readonly #replies = createWaiters();
+  /** What was refused without asking anybody. */
+  readonly #refused: string[] = [];
   #posted = false;
   #acceptedAt: number | undefined;
   #resting = false;
@@ -258,7 +260,7 @@ export class ServerTurn {
 
   #decide(request: AskedRequest, decision: 'allow-once' | 'deny', note: string): void {
     const { raw, kind } = request;
-    if (decision === 'deny') this.#options.sink.note(`refused: ${String(raw['permission'] ?? kind)}`);
+    if (decision === 'deny') this.#refused.push(String(raw['permission'] ?? kind));
     const reply = replyOf(request, { decision, note });
     void sendReply(this.#place.endpoint, request.directory, reply, this.#times.acceptMs);
   }
@@ -273,7 +275,10 @@ export class ServerTurn {
   async #rest(): Promise<void> {
     if (this.#resting) return;
     this.#resting = true;
-    this.#end({ kind: 'done', ...(await this.#closing()) });
+    const end = await this.#closing();
+    const count = this.#refused.length;
+    const words = `${count} request${count === 1 ? ' was' : 's were'} refused: ${[...new Set(this.#refused)].join(', ')}`;
+    this.#end({ kind: 'done', ...end, ...(count > 0 ? { notes: [words] } : {}) });
   }
 
   async #closing(): Promise<TurnEnd> {
@@ -336,23 +341,29 @@ export class ServerTurn {
     const echo = this.#replies.waitFor(request.id, this.#times.ackMs);
     const reply = replyOf(request, answer);
     const posted = await sendReply(this.#place.endpoint, request.directory, reply, this.#times.ackMs);
-    const result = await this.#resultOf(posted, request, echo);
+    const result = await this.#resultOf(posted, request, answer, echo);
     this.#asked.delete(request.id);
     return result;
   }
 
-  async #resultOf(posted: Posted, { id }: AskedRequest, echo: Promise<boolean>): Promise<ApprovalResult> {
+  async #resultOf(
+    posted: Posted,
+    request: AskedRequest,
+    answer: ApprovalAnswer,
+    echo: Promise<boolean>,
+  ): Promise<ApprovalResult> {
     const { url } = this.#place.endpoint;
     if (posted.kind === 'failed' && !posted.sent) {
       return { kind: 'refused', refusal: unreachable(url, posted.reason) };
     }
     if (posted.kind === 'answer' && posted.status === 404) {
-      return { kind: 'refused', refusal: noSuchRequest(id) };
+      return { kind: 'refused', refusal: noSuchRequest(request.id) };
     }
     if (posted.kind === 'answer' && posted.status !== 200) {
       return { kind: 'refused', refusal: serverRefused(url, posted.status, errorWords(posted)) };
     }
-    if (await echo) return { kind: 'applied', detail: 'OpenCode has the answer' };
+    if (await echo)
+      return { kind: 'applied', detail: `OpenCode has the answer${noteWords(request, answer)}` };
     return { kind: 'sent', detail: 'OpenCode has not confirmed it yet' };
   }
 
