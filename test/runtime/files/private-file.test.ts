@@ -117,6 +117,23 @@ describe('only if bytes differ', () => {
     expect(writePrivate(path, 'c', { expected: 'b' }).kind).toBe('written');
     expect(text(path)).toBe('c');
   });
+
+  test('H12: nor one that someone wrote while ours went to the disk', () => {
+    writeFileSync(path, 'old');
+    const meddled: WriterPort = {
+      ...systemWriter,
+      fsync(fd) {
+        systemWriter.fsync(fd);
+        writeFileSync(path, 'theirs');
+      },
+    };
+    expect(writePrivate(path, 'ours', { expected: 'old', port: meddled })).toEqual({
+      kind: 'conflict',
+      path,
+    });
+    expect(text(path)).toBe('theirs');
+    expect(readdirSync(folder)).toEqual(['a.json']);
+  });
 });
 
 describe.skipIf(!posix)('H9: links stay links', () => {
