@@ -83,12 +83,19 @@ export function leavesOf(node: TreeNode, path: Path = [], keySource = ''): reado
   const inner =
     node.kind === 'array'
       ? node.items.flatMap((item, index) => leavesOf(item.value, [...path, index]))
-      : node.entries.flatMap((entry, index) => {
-          const later = node.entries.slice(index + 1).filter((other) => other.key === entry.key).length;
-          const step = later === 0 ? entry.key : `${entry.key}\0${later}`;
-          return leavesOf(entry.value, [...path, step], entry.keySource);
-        });
+      : stepsOf(node).flatMap(({ entry, step }) => leavesOf(entry.value, [...path, step], entry.keySource));
   return keySource === '' ? inner : [{ path, source: keySource }, ...inner];
+}
+
+/** Entries with a step that is the key for the one that counts, and another for each that a later one hides. */
+function stepsOf(node: TreeObject): readonly { readonly entry: TreeEntry; readonly step: string }[] {
+  const hiders = new Map<string, number>();
+  const steps = node.entries.toReversed().map((entry) => {
+    const later = hiders.get(entry.key) ?? 0;
+    hiders.set(entry.key, later + 1);
+    return { entry, step: later === 0 ? entry.key : `${entry.key}\0${later}` };
+  });
+  return steps.toReversed();
 }
 
 /** How many levels of containers there are. */

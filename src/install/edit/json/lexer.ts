@@ -2,7 +2,7 @@
  * Splits JSON, JSONC and JSON5 into tokens with their places. Pure.
  *
  * Our own, and not `jsonc-parser`, since that one has no words for JSON5 (OpenClaw's unquoted keys, single
- * quotes, hexadecimal numbers): see `docs/decisions/editing-core.md`.
+ * quotes, hexadecimal numbers): see `docs/decisions/0012-editing-core.md`.
  */
 import type { Span } from '../tree.ts';
 
