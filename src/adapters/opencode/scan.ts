@@ -31,10 +31,12 @@ export async function scanOpencode(
   const owners = store.sessions.some(needsOwner) ? await findOwners(home.database, host) : undefined;
   const connected = live.connected();
   const streamed = new Set(connected.map(({ server }) => server.endpoint.url));
-  const found = options.withoutLive
+  // Before the watch has heard of its servers, leaving them out would make their sessions unknown for a moment.
+  const byWatch = options.withoutLive === true && live.settled();
+  const found = byWatch
     ? asConnected(live)
     : await ask(context, host, home, store, { ...(owners ? { owners } : {}), endpoint: options.endpoint });
-  const views = options.withoutLive
+  const views = byWatch
     ? connected.filter(({ local }) => local).map((one) => one.view())
     : await Promise.all(
         found.local.map((server) => pollServer(server.api, server, directoriesToAsk(store, now))),

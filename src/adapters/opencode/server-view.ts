@@ -14,6 +14,8 @@ export interface ServerView {
   covers(directory: string | undefined): boolean;
   /** The same for a turn of the `/api/session` routes. */
   readonly coversV2: boolean;
+  /** When the session's newest turn was heard to end, epoch milliseconds; only a stream hears that. */
+  endedAt?(sessionId: string): number | undefined;
   /** Answers that did not come, or did not fit. */
   readonly failures: readonly HttpFailure[];
   readonly skipped: number;

@@ -4,7 +4,7 @@ import { FEED, processClaim, serverClaim } from './claims.ts';
 import type { StoredSession } from './database.ts';
 import { factsOf } from './info.ts';
 import { judgeOwner, type OpencodeProcess, type StoreOwners } from './owners.ts';
-import { isOpen, type OwnerVerdict, turnClaim } from './rows.ts';
+import { isOpen, type OwnerVerdict, type TurnRecord, turnClaim } from './rows.ts';
 import type { ServerView } from './server-view.ts';
 import type { DiffFile } from './storage.ts';
 import type { StoreRead } from './store.ts';
@@ -12,6 +12,9 @@ import type { StoreRead } from './store.ts';
 export const RUNTIME_ID = 'opencode';
 /** The instance of this computer's own store, with or without a server. */
 export const LOCAL_INSTANCE = 'local-data';
+
+/** A turn that was written to within this time may be another one than the server speaks of, milliseconds. */
+const SETTLED_MS = 2_000;
 
 /** Everything that was seen of the local store at one moment. */
 export interface LocalLook {
@@ -77,17 +80,29 @@ export function goneSessions(look: LocalLook): readonly StoredSession[] {
   );
 }
 
-function ownerOf(session: StoredSession, { owners, views }: LocalLook): Judged {
+function ownerOf(session: StoredSession, { owners, views, now }: LocalLook): Judged {
   const { turn, info } = session;
   if (!turn || !isOpen(turn)) return { verdict: 'unknown' };
   if (!needsOwner(session)) return { verdict: 'dead' };
   if (!owners) return { verdict: 'unknown' };
-  const resting = views.filter((view) => rests(view, session));
+  const resting = views.filter(
+    (view) =>
+      rests(view, session) && (!isMoving(turn, now) || (view.endedAt?.(info.id) ?? 0) >= turn.openedAt),
+  );
   return judgeOwner(
     owners,
     { lastWriteAt: turn.lastWriteAt, ...(info.directory ? { directory: info.directory } : {}) },
     new Set(resting.flatMap(({ endpoint }) => endpoint.pid ?? [])),
   );
+}
+
+/**
+ * The rows and the server's word are not of one moment: a turn that was written to just now may have begun after the
+ * server was asked, or ended before it, unless the server has told of its end. A prompt without an answer may as well be
+ * one that wants none.
+ */
+function isMoving(turn: TurnRecord, now: number): boolean {
+  return !turn.unanswered && now - turn.lastWriteAt < SETTLED_MS;
 }
 
 function claimsOf(

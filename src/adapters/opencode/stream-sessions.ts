@@ -122,6 +122,7 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
       requests: [],
       covers: () => true,
       coversV2: true,
+      endedAt: (id) => sessions.get(id)?.turn.endedAt,
       failures: [],
       skipped: 0,
     }),

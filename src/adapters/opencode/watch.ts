@@ -100,6 +100,7 @@ function searchServers(options: SearchOptions): { closed(): Promise<void> } {
     });
     if (signal.aborted) return;
     live.setRefused(found.refused);
+    live.await([...found.local, ...found.remote].map(({ endpoint }) => endpoint.url));
     for (const server of found.local) held.set(server.endpoint.url, hold(server, true));
     for (const server of found.remote) held.set(server.endpoint.url, hold(server, false));
   };
