@@ -33,4 +33,6 @@ export interface ControlContext extends AdapterContext, ActingContext {}
 export interface Adapter extends RuntimeFeed<AdapterContext> {
   /** How it is acted on; loaded on demand, so that reading commands don't pay for it. */
   control?(): Promise<RuntimeControl<ControlContext>>;
+  /** Whether a process holds a session's writer lock (S-522); asked rarely, so it may read anew each time. */
+  lockOf?(context: AdapterContext, sessionId: string): 'held' | 'free' | 'absent' | 'unknown';
 }

@@ -10,9 +10,16 @@ import { passes, type SessionFilter } from './filter.ts';
 import { nearest } from './suggest.ts';
 import { adapterContext, type World } from './world.ts';
 
+/** What a look shows, whoever looked: a monitor of our own, or the daemon. */
+export interface SessionsView {
+  readonly registry: Pick<Monitor['registry'], 'sessions' | 'find' | 'size'>;
+  instances(): readonly RuntimeInstance[];
+  problems(ids?: readonly string[]): readonly ScanProblem[];
+}
+
 /** Everything that one look at the computer gave. */
 export interface Collected {
-  readonly monitor: Monitor;
+  readonly monitor: SessionsView;
   readonly adapters: readonly Adapter[];
   readonly instances: readonly RuntimeInstance[];
   readonly problems: readonly ScanProblem[];
@@ -106,7 +113,7 @@ export async function collect(world: World, filter: SessionFilter): Promise<Coll
 
 /** What a monitor shows through a filter. */
 export function readMonitor(
-  monitor: Monitor,
+  monitor: SessionsView,
   filter: SessionFilter,
 ): Pick<Collected, 'instances' | 'problems' | 'sessions'> {
   const sessions = monitor.registry.sessions().filter((session) => passes(session, filter));

@@ -74,6 +74,16 @@ export const COMMON_ARGS = {
   verbose: { type: 'boolean', description: 'Print diagnostics to stderr' },
 } as const satisfies ArgsDef;
 
+/** Who is asked. */
+export const DAEMON_ARG = {
+  daemon: {
+    type: 'boolean',
+    default: true,
+    description: 'Ask the daemon when one runs',
+    negativeDescription: 'Look yourself, also when a daemon runs',
+  },
+} as const satisfies ArgsDef;
+
 /** The filters of everything that lists sessions. */
 export const SESSION_FILTER_ARGS = {
   runtime: {
@@ -100,4 +110,5 @@ export const SESSION_FILTER_ARGS = {
     description: 'An OpenCode server to ask (else its environment, port 4096, and running processes)',
     valueHint: 'url',
   },
+  ...DAEMON_ARG,
 } as const satisfies ArgsDef;

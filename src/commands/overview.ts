@@ -1,7 +1,8 @@
 import { labelOf } from '../adapters/catalog.ts';
 import { needsUser } from '../runtime/session/project.ts';
-import { type Collected, collect, toSnapshot } from './collect.ts';
+import { type Collected, toSnapshot } from './collect.ts';
 import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
+import { lookAround } from './daemon-look.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
 import { paint, type Style } from './output/style.ts';
 import { lookAtRuntimes, type RuntimeLook, readiness, runtimeData, runtimeLines } from './runtimes.ts';
@@ -24,7 +25,7 @@ export const overview = defineCommand({
   async run(args, world): Promise<Answer> {
     const filter = readFilter(args, world.cwd, world.now());
     const [look, found] = await Promise.all([
-      collect(world, filter),
+      lookAround(world, filter, args.daemon !== false),
       lookAtRuntimes(world, { budgetMs: RUNTIMES_BUDGET_MS, refresh: false }),
     ]);
     const adapters = await world.adapters();

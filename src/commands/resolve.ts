@@ -1,7 +1,7 @@
 import { ConnectorError } from '../runtime/errors.ts';
-import type { Monitor } from '../runtime/monitor.ts';
 import type { Session, SessionRef } from '../runtime/session/session.ts';
 import { oneLine } from '../runtime/session/text.ts';
+import type { SessionsView } from './collect.ts';
 
 /** Shortest id that a list shows; below that nothing is gained. */
 const SHORTEST_SHOWN = 8;
@@ -16,7 +16,7 @@ function refsOf(sessions: readonly Session[]): SessionRef[] {
  *
  * @throws ConnectorError `notFound` or `ambiguous`, naming the candidates
  */
-export function resolveSession(monitor: Monitor, text: string): Session {
+export function resolveSession(monitor: Pick<SessionsView, 'registry'>, text: string): Session {
   const wanted = text.trim();
   const refs = refsOf(monitor.registry.sessions());
   const exact = refs.filter(

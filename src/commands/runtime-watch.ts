@@ -1,9 +1,9 @@
 import { ConnectorError } from '../runtime/errors.ts';
-import type { Monitor } from '../runtime/monitor.ts';
 import { DEFAULT_POLL_MS } from '../runtime/monitor.ts';
 import { needsUser } from '../runtime/session/project.ts';
-import { collect, openMonitor, readMonitor, toSnapshot } from './collect.ts';
+import { chosenAdapters, openMonitor, readMonitor, type SessionsView, toSnapshot } from './collect.ts';
 import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
+import { lookAround, watchDaemon } from './daemon-look.ts';
 import { createSnapshotDiff } from './events.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
 import { paint, type Style } from './output/style.ts';
@@ -43,13 +43,16 @@ export const runtimeWatch = defineCommand({
     const filter = readFilter(args, world.cwd, world.now());
     const pollMs = readPoll(args['poll-interval-ms']);
     const once = args.once === true;
-    await openMonitor(world, filter); // Refuses an unknown runtime before the screen is touched.
+    const ask = args.daemon !== false;
+    await chosenAdapters(world, filter); // Refuses an unknown runtime before the screen is touched.
     return {
       kind: 'stream',
       once,
-      json: (signal) => (once ? oneEvent(world, filter) : events(world, filter, pollMs, signal)),
+      json: (signal) => (once ? oneEvent(world, filter, ask) : events(world, filter, pollMs, signal, ask)),
       screen: (signal, style) =>
-        once ? onePicture(world, filter, style) : pictures(world, filter, pollMs, signal, style),
+        once
+          ? onePicture(world, filter, style, ask)
+          : pictures(world, filter, { pollMs, ask }, signal, style),
     };
   },
 });
@@ -64,14 +67,19 @@ function readPoll(text: string | undefined): number {
   );
 }
 
-async function* oneEvent(world: World, filter: SessionFilter): AsyncIterable<unknown> {
-  const look = await collect(world, filter);
+async function* oneEvent(world: World, filter: SessionFilter, ask: boolean): AsyncIterable<unknown> {
+  const look = await lookAround(world, filter, ask);
   const diff = createSnapshotDiff();
   yield* diff(toSnapshot(look, look.adapters, filter, world.now()));
 }
 
-async function* onePicture(world: World, filter: SessionFilter, style: Style): AsyncIterable<string> {
-  const look = await collect(world, filter);
+async function* onePicture(
+  world: World,
+  filter: SessionFilter,
+  style: Style,
+  ask: boolean,
+): AsyncIterable<string> {
+  const look = await lookAround(world, filter, ask);
   yield picture(style, look.monitor, filter, world);
 }
 
@@ -80,27 +88,48 @@ async function* events(
   filter: SessionFilter,
   pollMs: number,
   signal: AbortSignal,
+  ask: boolean,
 ): AsyncIterable<unknown> {
-  const { monitor, adapters } = await openMonitor(world, filter, pollMs);
+  const adapters = await chosenAdapters(world, filter);
   const diff = createSnapshotDiff();
   // A list cut to a byte budget would report sessions at its edge as removed and added again.
   const whole = { ...filter, all: filter.limit === undefined };
-  for await (const _ of looks(monitor, signal, undefined)) {
-    yield* diff(toSnapshot(readMonitor(monitor, filter), adapters, whole, world.now()));
-    world.index()?.flush();
+  for await (const view of views(world, filter, { pollMs, ask }, signal, undefined)) {
+    yield* diff(toSnapshot(readMonitor(view, filter), adapters, whole, world.now()));
   }
 }
 
 async function* pictures(
   world: World,
   filter: SessionFilter,
-  pollMs: number,
+  how: Watching,
   signal: AbortSignal,
   style: Style,
 ): AsyncIterable<string> {
-  const { monitor } = await openMonitor(world, filter, pollMs);
-  for await (const _ of looks(monitor, signal, style.canRedraw ? AGE_REFRESH_MS : undefined)) {
-    yield picture(currentSize(style), monitor, filter, world);
+  const refreshMs = style.canRedraw ? AGE_REFRESH_MS : undefined;
+  for await (const view of views(world, filter, how, signal, refreshMs)) {
+    yield picture(currentSize(style), view, filter, world);
+  }
+}
+
+interface Watching {
+  readonly pollMs: number;
+  readonly ask: boolean;
+}
+
+/** The daemon's news where one runs and for as long as it does, else those of a monitor of our own. */
+async function* views(
+  world: World,
+  filter: SessionFilter,
+  how: Watching,
+  signal: AbortSignal,
+  refreshMs: number | undefined,
+): AsyncIterable<SessionsView> {
+  if (how.ask) yield* watchDaemon(world, filter, signal, refreshMs);
+  if (signal.aborted) return;
+  const { monitor } = await openMonitor(world, filter, how.pollMs);
+  for await (const _ of looks(monitor, signal, refreshMs)) {
+    yield monitor;
     world.index()?.flush();
   }
 }
@@ -117,7 +146,7 @@ function currentSize(style: Style): Style {
 
 /** Yields once at first and then whenever there may be something new to show, until aborted. */
 async function* looks(
-  monitor: Monitor,
+  monitor: Awaited<ReturnType<typeof openMonitor>>['monitor'],
   signal: AbortSignal,
   refreshMs: number | undefined,
 ): AsyncIterable<void> {
@@ -149,7 +178,7 @@ async function* looks(
   }
 }
 
-function picture(style: Style, monitor: Monitor, filter: SessionFilter, world: World): string {
+function picture(style: Style, monitor: SessionsView, filter: SessionFilter, world: World): string {
   const { sessions, problems } = readMonitor(monitor, filter);
   const waiting = sessions.filter((session) => needsUser(session.shown)).length;
   const working = sessions.filter((session) => session.shown.state.kind === 'working').length;

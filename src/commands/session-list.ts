@@ -1,6 +1,7 @@
 import { labelOf } from '../adapters/catalog.ts';
-import { type Collected, collect, toSnapshot } from './collect.ts';
+import { type Collected, toSnapshot } from './collect.ts';
 import { type Answer, defineCommand, SESSION_FILTER_ARGS } from './command.ts';
+import { lookAround } from './daemon-look.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
 import { paint, type Style } from './output/style.ts';
 import { tableOfSessions } from './table-of-sessions.ts';
@@ -26,7 +27,7 @@ export const sessionList = defineCommand({
   ],
   async run(args, world): Promise<Answer> {
     const filter = readFilter(args, world.cwd, world.now());
-    const look = await collect(world, filter);
+    const look = await lookAround(world, filter, args.daemon !== false);
     return {
       kind: 'document',
       data: toSnapshot(look, look.adapters, filter, world.now()),

@@ -5,8 +5,8 @@ import { publicState, socketState } from '../runtime/session/project.ts';
 import { sessionRow } from '../runtime/session/row.ts';
 import type { Session } from '../runtime/session/session.ts';
 import type { SessionState } from '../runtime/session/state.ts';
-import { collect } from './collect.ts';
-import { type Answer, defineCommand } from './command.ts';
+import { type Answer, DAEMON_ARG, defineCommand } from './command.ts';
+import { lookAround } from './daemon-look.ts';
 import { readFilter } from './filter.ts';
 import { age } from './output/age.ts';
 import { shortPath } from './output/session-table.ts';
@@ -24,6 +24,7 @@ export const sessionWhy = defineCommand({
   args: {
     id: { type: 'positional', required: true, description: 'the session’s id, or its beginning' },
     'opencode-url': { type: 'string', description: 'An OpenCode server to ask', valueHint: 'url' },
+    ...DAEMON_ARG,
   },
   examples: [
     { command: 'session-why 5c67492c', says: 'the evidence for that session' },
@@ -31,31 +32,40 @@ export const sessionWhy = defineCommand({
   ],
   async run(args, world): Promise<Answer> {
     const filter = readFilter({ all: true, 'opencode-url': args['opencode-url'] }, world.cwd, world.now());
-    const look = await collect(world, filter);
-    const session = resolveSession(look.monitor, args.id);
-    const relatives = session.subAgents.flatMap((ref) => look.monitor.registry.find(ref) ?? []);
+    const look = await lookAround(world, filter, args.daemon !== false);
+    const { session, relatives } = await look.whole(resolveSession(look.monitor, args.id).ref);
     const problems = look.problems.filter((problem) => concerns(problem, session));
     return {
       kind: 'document',
-      data: {
-        session: { ...sessionRow(session), file: session.facts.file ?? null },
-        state: publicState(session.shown.state),
-        socketState: socketState(session.shown.state),
-        chain: session.own.chain.map(linkData),
-        subAgents: relatives.map((child) => ({
-          sessionId: child.ref.sessionId,
-          state: publicState(child.own.state),
-          chain: child.own.chain.map(linkData),
-        })),
-        skippedRecords: skippedIn(session),
-        problems,
-      },
+      data: whyData(session, relatives, problems),
       text: (style) => whyText(style, session, relatives, problems, world),
     };
   },
 });
 
-function concerns(problem: ScanProblem, session: Session): boolean {
+/** The whole answer as data; the daemon's `why` gives the same. */
+export function whyData(
+  session: Session,
+  relatives: readonly Session[],
+  problems: readonly ScanProblem[],
+): object {
+  return {
+    session: { ...sessionRow(session), file: session.facts.file ?? null },
+    state: publicState(session.shown.state),
+    socketState: socketState(session.shown.state),
+    chain: session.own.chain.map(linkData),
+    subAgents: relatives.map((child) => ({
+      sessionId: child.ref.sessionId,
+      state: publicState(child.own.state),
+      chain: child.own.chain.map(linkData),
+    })),
+    skippedRecords: skippedIn(session),
+    problems,
+  };
+}
+
+/** Whether a problem is about this session's own file. */
+export function concerns(problem: ScanProblem, session: Session): boolean {
   return session.facts.file !== undefined && problem.subject.includes(session.ref.sessionId);
 }
 

@@ -1,6 +1,6 @@
 import { labelOf } from '../adapters/catalog.ts';
-import type { Monitor } from '../runtime/monitor.ts';
 import type { Session } from '../runtime/session/session.ts';
+import type { SessionsView } from './collect.ts';
 import { sessionTable } from './output/session-table.ts';
 import type { Style } from './output/style.ts';
 import { shortIds } from './resolve.ts';
@@ -10,7 +10,7 @@ import type { World } from './world.ts';
 export function tableOfSessions(
   style: Style,
   shown: readonly Session[],
-  monitor: Monitor,
+  monitor: Pick<SessionsView, 'registry'>,
   { redact, world }: { readonly redact: boolean; readonly world: World },
 ): string {
   return sessionTable(style, shown, {

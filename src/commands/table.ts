@@ -19,6 +19,7 @@ export const COMMANDS: Readonly<Record<string, Loader>> = {
   'session-approve': async () => erase((await import('./session-approve.ts')).sessionApprove),
   'session-create': async () => erase((await import('./session-create.ts')).sessionCreate),
   [HOST_COMMAND]: async () => erase((await import('./session-host.ts')).sessionHost),
+  daemon: async () => erase((await import('./daemon.ts')).daemon),
   completions: async () => erase((await import('./completions.ts')).completions),
 };
 

@@ -22,7 +22,8 @@ export interface MonitorOptions<Context> {
 export interface Monitor {
   readonly registry: Registry;
   instances(): readonly RuntimeInstance[];
-  problems(): readonly ScanProblem[];
+  /** Of all feeds, or of those named. */
+  problems(ids?: readonly string[]): readonly ScanProblem[];
   /** Scans every feed once. */
   scan(): Promise<void>;
   /** Starts watching; `changed` is called after the registry has moved, never more often than it has. */
@@ -88,7 +89,10 @@ export function createMonitor<Context>(options: MonitorOptions<Context>): Monito
   return {
     registry,
     instances: () => feeds.flatMap((feed) => scans.get(feed.id)?.instances ?? []),
-    problems: () => feeds.flatMap((feed) => scans.get(feed.id)?.problems ?? []),
+    problems: (ids) =>
+      feeds
+        .filter((feed) => ids?.includes(feed.id) ?? true)
+        .flatMap((feed) => scans.get(feed.id)?.problems ?? []),
     async scan() {
       await Promise.all(feeds.map((feed) => scanFeed(feed, false)));
     },

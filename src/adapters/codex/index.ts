@@ -1,7 +1,10 @@
+import { systemFiles } from '../../runtime/files/file-system.ts';
 import type { Adapter } from '../adapter.ts';
 import type { FollowedRollouts } from './followed.ts';
 import { readHistory } from './history.ts';
+import { codexHome } from './homes.ts';
 import { type CodexHost, realHost } from './host.ts';
+import { readThreadLocks } from './locks.ts';
 import { scanCodex } from './scan.ts';
 import { RUNTIME_ID } from './sightings.ts';
 import { watchCodex } from './watch.ts';
@@ -16,6 +19,9 @@ export function createCodex(host: CodexHost): Adapter {
     scan: (context, options = {}) => scanCodex(context, options, host, followed),
     watch: async (context, sink) => watchCodex(context, sink, host),
     history: async (context, session, bounds) => readHistory(context, session, bounds),
+    lockOf: (context, sessionId) =>
+      readThreadLocks(codexHome(context), context.files ?? systemFiles, host).of(sessionId.toLowerCase())
+        .kind,
   };
 }
 

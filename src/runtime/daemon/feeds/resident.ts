@@ -1,0 +1,212 @@
+import type { RuntimeFeed, ScanProblem } from '../../feed.ts';
+import { createMonitor } from '../../monitor.ts';
+import { systemClock, systemScheduler } from '../clock.ts';
+import {
+  type ConnectorBuilders,
+  type ConnectorOptions,
+  type ConnectorSource,
+  createConnectorService,
+} from '../connector/service.ts';
+import { type Daemon, type DaemonOptions, startDaemon } from '../daemon.ts';
+import { type ServiceLog, silent } from '../log.ts';
+import type { SessionsEngine } from '../sessions/engine.ts';
+import { wireState } from '../sessions/entry.ts';
+import { createRepoLookup } from '../sessions/repo.ts';
+import { type Counters, createCounters } from './counters.ts';
+import { createDiscovery } from './discovery.ts';
+import { feedReports } from './reports.ts';
+import { createRegistryView, fusedWord, proofOf } from './view.ts';
+
+export interface ResidentOptions<Context>
+  extends Omit<DaemonOptions, 'services' | 'ownerProof' | 'shownState'> {
+  readonly feeds: readonly RuntimeFeed<Context>[];
+  readonly context: Context;
+  readonly builders: ConnectorBuilders;
+  readonly acts?: ConnectorOptions['acts'];
+  /** The period of the net under file notification (K-10, R-26), milliseconds. */
+  readonly pollMs?: number;
+  /** Called after every scan that has found something new: the index is written then. */
+  readonly settled?: () => void;
+}
+
+/** The daemon with the one registry in it: reports, adapters and watchers together. */
+export interface Resident extends Daemon {
+  /** Resolves when everything has been looked at once; the socket is served before. */
+  readonly ready: Promise<void>;
+}
+
+/**
+ * Starts the daemon with all feeds (S-343): reports of the socket and the journals become claims of the one registry
+ * (R-05), adapters scan and watch into it, and both services of the socket show what it makes of them. Rejects like
+ * `startDaemon`.
+ */
+export async function startResident<Context>(options: ResidentOptions<Context>): Promise<Resident> {
+  const clock = options.clock ?? systemClock(options.host.platform);
+  const scheduler = options.scheduler ?? systemScheduler;
+  const counters = createCounters();
+  const log = counters.wrap(options.log ?? silent);
+  const view = createRegistryView();
+  const monitor = createMonitor({
+    feeds: options.feeds,
+    context: options.context,
+    clock: { now: clock.now, after: scheduler.after },
+    ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+  });
+  const ready = Promise.withResolvers<void>();
+  const listeners = new Set<() => void>();
+  const held: { engine?: SessionsEngine; discovery?: ReturnType<typeof createDiscovery> } = {};
+  const words = new Map<string, string>();
+
+  const wordOf = (id: string, own = wireState('idle')) => {
+    const entry = held.engine?.entry(id);
+    return entry ? fusedWord(own, entry, view.ofEntry(entry)) : own;
+  };
+
+  /** Takes the registry's changes to both services. */
+  const refresh = (): void => {
+    const { engine, discovery } = held;
+    if (!engine || !discovery) return;
+    const now = clock.now();
+    const moved = view.take(monitor.registry.sessions(), now);
+    if (!moved) return;
+    discovery.look(view.sessions(), now);
+    if (wordsMoved(engine, words, wordOf)) engine.bump();
+    for (const listener of listeners) listener();
+  };
+  const soon = createSoon(refresh);
+
+  const source: ConnectorSource = {
+    ready: ready.promise,
+    revision: view.revision,
+    changedAt: view.changedAt,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    now: clock.now,
+    sessions: () => monitor.registry.sessions(),
+    find: monitor.registry.find,
+    instances: monitor.instances,
+    problems: () => problemsByFeed(options.feeds, monitor.problems),
+    status: () => ({
+      healthy: monitor.problems().length === 0,
+      summary: `${monitor.registry.size} session(s) known, ${monitor.problems().length} problem(s)`,
+      detail: statusDetail(monitor.status(), counters, monitor.problems()),
+    }),
+  };
+
+  const daemon = await startDaemon({
+    ...options,
+    log,
+    clock,
+    scheduler,
+    ownerProof: (id) => {
+      const entry = held.engine?.entry(id);
+      return entry && proofOf(view.ofEntry(entry));
+    },
+    shownState: wordOf,
+    services: (engine) => {
+      held.engine = engine;
+      held.discovery = createDiscovery(engine, createRepoLookup({ clock, log }));
+      feedReports(engine, monitor.registry, clock.now, soon);
+      return [
+        createConnectorService({
+          source,
+          builders: options.builders,
+          ...(options.acts ? { acts: options.acts } : {}),
+        }),
+      ];
+    },
+  });
+  const stopped = { yes: false };
+  const settle = (): void => {
+    refresh();
+    options.settled?.();
+  };
+  begin(monitor, { settle, soon, log, stopped, done: ready.resolve });
+
+  return {
+    ...daemon,
+    ready: ready.promise,
+    async stop() {
+      stopped.yes = true;
+      await daemon.server.stop();
+      await monitor.close();
+      ready.resolve();
+      await daemon.stop();
+    },
+  };
+}
+
+interface Beginning {
+  readonly settle: () => void;
+  readonly soon: () => void;
+  readonly log: ServiceLog;
+  readonly stopped: { readonly yes: boolean };
+  readonly done: () => void;
+}
+
+/** The first look and then the watches, while the socket is served already. */
+async function begin(monitor: ReturnType<typeof createMonitor>, how: Beginning): Promise<void> {
+  try {
+    await monitor.scan();
+    how.settle();
+    how.done();
+    if (how.stopped.yes) return;
+    await monitor.watch(how.soon);
+    how.log('info', 'watching', monitor.status());
+  } catch (error) {
+    // Feeds fail alone inside the monitor; what comes here is a defect, and the socket still serves reports.
+    how.log('error', 'feeds_failed', { error: error instanceof Error ? error.message : String(error) });
+    how.done();
+  }
+}
+
+/** Runs once for all calls of one moment. */
+function createSoon(run: () => void): () => void {
+  const state = { asked: false };
+  return () => {
+    if (state.asked) return;
+    state.asked = true;
+    queueMicrotask(() => {
+      state.asked = false;
+      run();
+    });
+  };
+}
+
+/** Whether the socket would show another word for any session than when it was last asked. */
+function wordsMoved(
+  engine: SessionsEngine,
+  words: Map<string, string>,
+  wordOf: (id: string, own: ReturnType<typeof wireState>) => string,
+): boolean {
+  const next = new Map(
+    engine.entries().map((entry) => [entry.id, wordOf(entry.id, wireState(entry.shown.phase))]),
+  );
+  const moved = [...next].some(([id, word]) => words.get(id) !== word);
+  words.clear();
+  for (const [id, word] of next) words.set(id, word);
+  return moved;
+}
+
+function problemsByFeed<Context>(
+  feeds: readonly RuntimeFeed<Context>[],
+  problems: (ids?: readonly string[]) => readonly ScanProblem[],
+): Readonly<Record<string, readonly ScanProblem[]>> {
+  return Object.fromEntries(feeds.map(({ id }) => [id, problems([id])]));
+}
+
+function statusDetail(
+  feeds: Readonly<Record<string, string>>,
+  counters: Counters,
+  problems: readonly ScanProblem[],
+): Record<string, unknown> {
+  const memory = process.memoryUsage();
+  return {
+    feeds,
+    counters: counters.all(),
+    skipped: problems.reduce((sum, problem) => sum + problem.skipped, 0),
+    memory: { rssBytes: memory.rss, heapBytes: memory.heapUsed },
+  };
+}
