@@ -5,6 +5,8 @@
  *
  * Reads text with SGR sequences on stdin. Knows the looks that our own output uses, and nothing else.
  */
+export {};
+
 const CELL = { width: 8.4, height: 18, size: 14 } as const;
 const PADDING = 16;
 
