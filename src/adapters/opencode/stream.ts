@@ -11,6 +11,8 @@ const OPEN_MS = 3_000;
 export interface StreamListener {
   /** The stream is there; what happened before it is not repeated. */
   opened(): void;
+  /** The first bytes are there: the server answers before it listens to itself, so only now nothing is missed. */
+  heard?(): void;
   event(event: BusEvent): void;
 }
 
@@ -42,8 +44,11 @@ export async function listen(
   try {
     listener.opened();
     silence.feed();
+    let first = true;
     for await (const chunk of stream.chunks) {
       silence.feed();
+      if (first) listener.heard?.();
+      first = false;
       for (const data of parser.push(chunk)) {
         const event = mayMatter(data) ? readBusEvent(parseJson(data)) : undefined;
         if (event) listener.event(event);

@@ -19,7 +19,7 @@ import { listServers, type OwnServer } from './own-servers.ts';
 import { findOpencode } from './program.ts';
 import { badModel, STALE, unknownModel } from './refusals.ts';
 import { type OpencodeRun, startRun } from './run.ts';
-import { listAsked, listModels, type ModelName, readModel } from './server-calls.ts';
+import { isStillAsking, listAsked, listModels, type ModelName, readModel } from './server-calls.ts';
 import { ServerTurn } from './server-turn.ts';
 import { isServerBusy } from './servers-work.ts';
 import { chooseServer, type Survey, surveyLocal, surveyRemote } from './survey.ts';
@@ -30,6 +30,8 @@ export interface NativeSpec {
   readonly server?: string;
   /** The owner asked for a server that stays. */
   readonly managed?: string;
+  /** A copy made for this message: the open turn in it is only a picture of somebody's else. */
+  readonly copy?: string;
 }
 
 const GONE: KillReport = { gone: true, survivors: [] };
@@ -67,12 +69,14 @@ class OpencodeDriver implements HostDriver {
   #turn: ServerTurn | undefined;
   #run: OpencodeRun | undefined;
   #closing: Promise<KillReport> | undefined;
+  #isCopy: boolean;
 
   constructor(context: ControlContext, spec: HostSpec, sink: TurnSink, host: ProcessHost) {
     this.#context = context;
     this.#spec = spec;
     this.#sink = sink;
     this.#host = host;
+    this.#isCopy = spec.native['copy'] !== undefined;
   }
 
   async look(): Promise<Obstacle | undefined> {
@@ -82,8 +86,11 @@ class OpencodeDriver implements HostDriver {
     if (recent && last.survey.obstacle) return last.survey.obstacle;
     const survey = await this.#look();
     if ('reason' in survey) return { kind: 'other', refusal: survey, until: '' };
-    this.#survey = { survey, at: this.#context.now() };
-    return survey.obstacle;
+    const isPicture = this.#isCopy && survey.obstacle?.kind === 'owned';
+    const { obstacle: _, ...free } = survey;
+    const judged: Survey = isPicture ? free : survey;
+    this.#survey = { survey: judged, at: this.#context.now() };
+    return judged.obstacle;
   }
 
   #look(): Promise<Survey | Refusal> {
@@ -213,6 +220,7 @@ class OpencodeDriver implements HostDriver {
     const result = await turn.run();
     this.#turn = undefined;
     this.#survey = undefined;
+    this.#isCopy = false;
     if (own?.record.life === 'managed') touch(this.#context, own.record);
     return result;
   }
@@ -221,8 +229,9 @@ class OpencodeDriver implements HostDriver {
   async #tellOfTurn(server: Server, directory: string): Promise<void> {
     const { session } = this.#spec;
     const listed = await listAsked(server.endpoint, directory);
-    const waiting =
-      'reason' in listed ? undefined : listed.find(({ sessionId }) => sessionId === session.sessionId);
+    const own = 'reason' in listed ? [] : listed.filter(({ sessionId }) => sessionId === session.sessionId);
+    const live = await Promise.all(own.map((asked) => isStillAsking(server.endpoint, asked)));
+    const waiting = own.find((_, index) => live[index]);
     const subject = waiting ? String(waiting.raw['permission'] ?? waiting.kind) : '';
     const behind = waiting ? `, which waits for an answer: ${subject} (${waiting.id})` : '';
     this.#sink.note(
@@ -255,6 +264,7 @@ class OpencodeDriver implements HostDriver {
     const result = await run.result;
     this.#run = undefined;
     this.#survey = undefined;
+    this.#isCopy = false;
     this.#sink.child(undefined);
     if (result.kind === 'done') return { kind: 'done', ...result.end };
     return refused({

@@ -182,8 +182,9 @@ async function forkPlan(
   const copy = sessionOfAnswer(posted);
   if (!copy) return whyNot(posted, endpoint.url);
   const session = { ...ref, sessionId: copy.id };
+  const forked = specOf(session, copy.directory ?? spec.workDir, request, used.own);
   return {
-    spec: specOf(session, copy.directory ?? spec.workDir, request, used.own),
+    spec: { ...forked, native: { ...forked.native, copy: 'yes' } },
     notes: [`a copy goes on as ${copy.id}; what the open turn writes from now on is not in it`],
   };
 }

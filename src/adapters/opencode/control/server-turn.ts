@@ -151,7 +151,8 @@ export class ServerTurn {
   async #listen(opened: (failure: string | undefined) => void): Promise<void> {
     const { signal } = this.#ending;
     const listener = {
-      opened: () => {
+      opened: () => {},
+      heard: () => {
         opened(undefined);
         if (this.#posted) void this.#resync();
       },
@@ -285,13 +286,19 @@ export class ServerTurn {
     const deadline = performance.now() + this.#times.settleMs;
     for (;;) {
       const end = this.#reader.end();
-      if (end) return end;
+      // Events were missed where a turn went well and has no text: its messages have it.
+      if (end && this.#reader.whole && (end.text !== undefined || end.outcome !== 'completed')) return end;
+      if (end && this.#reader.whole) break;
       if (performance.now() >= deadline || this.#ended) break;
       await Bun.sleep(LOOK_MS);
     }
     const told = await readEnd(this.#options.server.api, this.#place.sessionId, this.#reader.promptId);
     return (
-      told ?? { outcome: 'stopped', error: 'the session rests, and its last message has no whole answer' }
+      told ??
+      this.#reader.end() ?? {
+        outcome: 'stopped',
+        error: 'the session rests, and nothing has answered the message',
+      }
     );
   }
 

@@ -54,6 +54,8 @@ export interface TurnReader {
   owns(request: AskedRequest): boolean;
   /** How the turn ended, once its last answer is closed or an error tells; undefined: not known yet. */
   end(): TurnEnd | undefined;
+  /** Whether every text that has begun has ended: the end of one may be told after `idle` (seen under load). */
+  readonly whole: boolean;
 }
 
 interface StreamAnswer extends Answer {
@@ -77,8 +79,11 @@ class Reader implements TurnReader {
   #failure: TurnError | undefined;
   #answer: StreamAnswer | undefined;
   #texts = new Map<string, string>();
+  #openTexts = new Set<string>();
   #doing: 'running' | 'streaming' | 'tool' | 'retrying' | undefined;
+  /** Messages that may be ours, and all that are the user's. */
   readonly #candidates = new Set<string>();
+  readonly #users = new Set<string>();
   readonly #tools = new Set<string>();
 
   constructor(options: TurnReaderOptions) {
@@ -101,6 +106,10 @@ class Reader implements TurnReader {
 
   get family(): ReadonlySet<string> {
     return this.#family;
+  }
+
+  get whole(): boolean {
+    return this.#openTexts.size === 0;
   }
 
   owns({ messageId }: AskedRequest): boolean {
@@ -165,6 +174,7 @@ class Reader implements TurnReader {
     if (!info || id === undefined) return [];
     if (info['role'] === 'user') {
       const { lastPromptId } = this.#options;
+      this.#users.add(id);
       // The summary of a turn comes as an update of its user message, after the turn (tricky case 5).
       if (this.#accepted || (lastPromptId !== undefined && id <= lastPromptId)) return [];
       this.#candidates.add(id);
@@ -173,7 +183,7 @@ class Reader implements TurnReader {
     }
     if (info['role'] !== 'assistant' || (this.#answer && this.#answer.id > id)) return [];
     const before = this.#answer?.id === id ? this.#answer : undefined;
-    if (!before) this.#texts = new Map();
+    if (!before) this.#begins(id);
     const finish = textOf(info['finish']);
     const error = readTurnError(info['error']);
     const completed = numberOf(objectOf(info['time'])?.['completed']);
@@ -187,6 +197,12 @@ class Reader implements TurnReader {
     return [];
   }
 
+  #begins(id: string): void {
+    this.#texts = new Map();
+    this.#openTexts = new Set();
+    this.#answer = { id, closed: false, hasParts: false };
+  }
+
   #part(part: Readonly<Record<string, unknown>> | undefined): readonly TurnStep[] {
     const messageId = textOf(part?.['messageID']);
     if (!part || messageId === undefined) return [];
@@ -194,8 +210,10 @@ class Reader implements TurnReader {
       const isOurs = part['type'] === 'text' && part['text'] === this.#options.text;
       return isOurs ? this.#accept(messageId) : [];
     }
-    if (this.#answer?.id !== messageId) return [];
-    this.#answer = { ...this.#answer, hasParts: true };
+    if (this.#users.has(messageId) || messageId === this.#promptId) return [];
+    if (this.#answer && this.#answer.id > messageId) return [];
+    if (this.#answer?.id !== messageId) this.#begins(messageId);
+    this.#answer = { id: messageId, closed: false, ...this.#answer, hasParts: true };
     switch (part['type']) {
       case 'text':
         return this.#text(part);
@@ -212,7 +230,12 @@ class Reader implements TurnReader {
     const id = textOf(part['id']) ?? '';
     const text = textOf(part['text']);
     const isWhole = numberOf(objectOf(part['time'])?.['end']) !== undefined;
-    if (text === undefined || !isWhole || this.#texts.get(id) === text) return [];
+    if (!isWhole) {
+      this.#openTexts.add(id);
+      return [];
+    }
+    this.#openTexts.delete(id);
+    if (text === undefined || this.#texts.get(id) === text) return [];
     this.#texts.set(id, text);
     this.#doing = 'running';
     return this.#accepted ? [{ kind: 'progress', doing: 'running', text }] : [];
