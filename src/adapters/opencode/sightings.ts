@@ -25,7 +25,7 @@ export interface LocalLook {
   readonly owners: StoreOwners | undefined;
   /** Servers whose event stream is held: what they run, the stream says. */
   readonly streamed: ReadonlySet<string>;
-  /** Epoch milliseconds. */
+  /** When the look began, before the rows were read, epoch milliseconds. */
   readonly now: number;
 }
 
@@ -85,15 +85,20 @@ function ownerOf(session: StoredSession, { owners, views, now }: LocalLook): Jud
   if (!turn || !isOpen(turn)) return { verdict: 'unknown' };
   if (!needsOwner(session)) return { verdict: 'dead' };
   if (!owners) return { verdict: 'unknown' };
+  const moving = isMoving(turn, now);
   const resting = views.filter(
-    (view) =>
-      rests(view, session) && (!isMoving(turn, now) || (view.endedAt?.(info.id) ?? 0) >= turn.openedAt),
+    (view) => rests(view, session) && (!moving || hasToldEnd(view.endedAt?.(info.id), turn, now)),
   );
   return judgeOwner(
     owners,
     { lastWriteAt: turn.lastWriteAt, ...(info.directory ? { directory: info.directory } : {}) },
     new Set(resting.flatMap(({ endpoint }) => endpoint.pid ?? [])),
   );
+}
+
+/** An end that was heard only after the rows were read is not in them yet. */
+function hasToldEnd(endedAt: number | undefined, turn: TurnRecord, now: number): boolean {
+  return endedAt !== undefined && endedAt >= turn.openedAt && endedAt <= now;
 }
 
 /**

@@ -50,9 +50,10 @@ describe('R-13 an open turn, and the only server that could run it says that it 
     expect(lifeOf(NOW - 2_000, rests)).toContain('dead');
   });
 
-  test('a server that has told of this turn’s end is believed at once, but not of one before', () => {
+  test('a server that has told of this turn’s end is believed at once, but not of one before, nor of an end after the rows were read', () => {
     expect(lifeOf(NOW - 100, { ...rests, endedAt: () => NOW - 50 })).toContain('dead');
     expect(lifeOf(NOW - 100, { ...rests, endedAt: () => NOW - 5_000 })).toContain('alive');
+    expect(lifeOf(NOW - 100, { ...rests, endedAt: () => NOW + 50 })).toContain('alive');
   });
 });
 

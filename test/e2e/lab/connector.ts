@@ -1,6 +1,7 @@
 /** The product under test, always the compiled executable, with the environment of the lab's user. */
 import type { SessionRow } from '../../../src/runtime/session/row.ts';
 import { compiledBinary } from '../../helpers/binary.ts';
+import { type Body, objectsOf } from './models/server.ts';
 import { until } from './until.ts';
 import { startWatch, type Watch } from './watch.ts';
 
@@ -17,9 +18,11 @@ export interface Connector {
   /** Runs a command to its end. */
   run(...args: string[]): Promise<Answer>;
   /** The same for a command with `--json`; throws when the output is no JSON document. */
-  json(...args: string[]): Promise<Record<string, unknown>>;
+  json(...args: string[]): Promise<Body>;
   /** All sessions as the product sorts them. */
   sessions(): Promise<readonly SessionRow[]>;
+  /** What the product says of a runtime's only instance. */
+  instance(runtimeId: string): Promise<Body>;
   /**
    * Waits until a session looks as expected, and returns its row. `which` chooses among several; exactly one must be
    * left. When it never does, the error holds the rows, their chains of evidence, and the screens.
@@ -63,6 +66,12 @@ export function createConnector(options: ConnectorOptions): Connector {
     run,
     json,
     sessions,
+    async instance(runtimeId) {
+      const { instances } = await json('session-list');
+      const [only, second] = objectsOf(instances).filter((one) => one['runtimeId'] === runtimeId);
+      if (!only || second) throw new Error(`not one instance of ${runtimeId}: ${JSON.stringify(instances)}`);
+      return only;
+    },
     sees: (expected, which = {}) =>
       until(
         `a session ${JSON.stringify(which, shown)} as ${JSON.stringify(expected, shown)}`,

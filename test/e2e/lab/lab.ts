@@ -70,9 +70,11 @@ export function scenario(name: string, run: (lab: Lab) => Promise<void>): void {
 export function inOwnWorld(): void {
   if (!isIsolated()) return;
   beforeAll(openWorld);
-  afterAll(() => {
-    const left = strangers();
-    if (left.length > 0) throw new Error(`left running: ${JSON.stringify(left)}`);
+  // One that has been killed takes a moment to go, in which it has no environment to be known by any more.
+  afterAll(async () => {
+    await until('an empty world', () => strangers().length === 0, {
+      explain: () => JSON.stringify(strangers()),
+    });
   });
 }
 

@@ -64,7 +64,8 @@ function configuration(url: string) {
     autoupdate: false,
     share: 'disabled',
     model: 'lab/lab-model',
-    permission: { bash: 'ask', edit: 'ask' },
+    // What a command waits for lies beside the work folder.
+    permission: { bash: 'ask', edit: 'ask', external_directory: 'allow' },
     provider: {
       lab: {
         npm: '@ai-sdk/openai-compatible',

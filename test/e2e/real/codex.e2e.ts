@@ -36,8 +36,7 @@ scenario('Codex: a prompt runs and is done, and the watching leaves no trace (R-
 
   held.release();
   await lab.connector.sees({ state: 'completed', life: 'alive' });
-  await watch.says(running.sessionId, 'completed');
-  expect(watch.statesOf(running.sessionId)).toEqual(['idle', 'running', 'completed']);
+  await watch.went(running.sessionId, 'idle', 'running', 'completed');
   expect((await codex.firstRecords()).map((meta) => meta['originator'])).toEqual(['codex-tui']);
 });
 
@@ -67,15 +66,7 @@ scenario('Codex: a command waits for approval, is approved, runs, and the turn i
   await watch.says(sessionId, 'running');
   held.release();
   await lab.connector.sees({ state: 'completed' });
-  await watch.says(sessionId, 'completed');
-  expect(watch.statesOf(sessionId)).toEqual([
-    'idle',
-    'running',
-    'waiting_for_approval',
-    'tool_call',
-    'running',
-    'completed',
-  ]);
+  await watch.went(sessionId, 'idle', 'running', 'waiting_for_approval', 'tool_call', 'running', 'completed');
 });
 
 scenario('Codex: "No" to a command stops the turn', async (lab) => {

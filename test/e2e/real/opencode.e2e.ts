@@ -29,8 +29,7 @@ scenario('OpenCode: a prompt to a server runs and is done', async (lab) => {
   await watch.says(sessionId, 'streaming');
   held.release();
   await lab.connector.sees({ state: 'completed', life: 'alive' }, { sessionId });
-  await watch.says(sessionId, 'completed');
-  console.log(watch.statesOf(sessionId), await lab.connector.sessions());
+  await watch.went(sessionId, 'idle', 'running', 'streaming', 'completed');
 });
 
 scenario('OpenCode: a command waits for permission, is allowed, runs, and the turn is done', async (lab) => {
@@ -42,6 +41,7 @@ scenario('OpenCode: a command waits for permission, is allowed, runs, and the tu
   lab.set(KNOWN);
   const watch = await lab.connector.watch();
   const sessionId = await server.createSession();
+  await watch.says(sessionId, 'idle');
   await server.prompt(sessionId, 'Test it');
   const permission = await server.permission(sessionId);
   const waiting = await lab.connector.sees({ state: 'waiting_for_approval', needsYou: true });
@@ -54,10 +54,20 @@ scenario('OpenCode: a command waits for permission, is allowed, runs, and the tu
   await slow.release();
   await held.reached();
   await lab.connector.sees({ state: 'running' });
+  await watch.says(sessionId, 'running');
   held.release();
   await lab.connector.sees({ state: 'completed', life: 'alive' });
-  await watch.says(sessionId, 'completed');
-  console.log(watch.statesOf(sessionId));
+  await watch.went(
+    sessionId,
+    'idle',
+    'running',
+    'streaming?',
+    'tool_call?',
+    'waiting_for_approval',
+    'tool_call',
+    'running',
+    'completed',
+  );
 });
 
 scenario('OpenCode: a refused permission stops the turn', async (lab) => {
@@ -124,38 +134,42 @@ scenario('OpenCode: without the password, what the files tell is shown, and what
   const sessionId = await server.createSession();
   await server.prompt(sessionId, 'Say hello');
   await held.reached();
-  for (const wrong of [{}, { OPENCODE_SERVER_PASSWORD: 'wrong' }]) {
-    lab.set(wrong);
-    const look = await lab.connector.json('session-list');
-    console.log(look['instances'], look['problems'], look['sessions']);
-    const row = await lab.connector.sees({ state: 'running' });
-    expect(row.evidence?.confidence).toBe('inferred');
-  }
+  const told = async () => (await lab.connector.instance('opencode'))['error'];
+  expect(await told()).toBe(
+    `the server at ${server.url} asks for a password: set OPENCODE_SERVER_PASSWORD to the one it was started with`,
+  );
+  lab.set({ OPENCODE_SERVER_PASSWORD: 'wrong' });
+  expect(await told()).toContain(
+    `the server at ${server.url} refuses the password of OPENCODE_SERVER_PASSWORD`,
+  );
+  const running = await lab.connector.sees({ state: 'running' });
+  expect(running.evidence?.confidence).toBe('inferred');
+  lab.set(KNOWN);
+  expect(await told()).toBeUndefined();
+  const exact = await lab.connector.sees({ state: 'running' });
+  expect(exact.evidence?.confidence).toBe('exact');
 });
 
-scenario(
-  'OpenCode: a turn in the terminal, which listens nowhere, is inferred from its files',
-  async (lab) => {
-    const folder = await lab.folder('acme-app');
-    const opencode = await prepareOpenCode(lab);
-    const held = gate();
-    opencode.model.on('Say', say(text('Hello '), held, text('there.')));
-    const terminal = await opencode.open(folder);
-    await ask(terminal, 'Say hello');
-    await held.reached();
-    const running = await lab.connector.sees({ state: 'running', life: 'alive' });
-    expect(running.evidence?.confidence).toBe('inferred');
-    held.release();
-    await lab.connector.sees({ state: 'completed' });
-    const next = gate();
-    opencode.model.on('Go on', say(text('More '), next));
-    await ask(terminal, 'Go on');
-    await next.reached();
-    await lab.connector.sees({ state: 'running', life: 'alive' });
-    send(terminal.pid, 'SIGKILL');
-    await lab.connector.sees({ state: 'stopped', needsYou: undefined });
-  },
-);
+scenario('OpenCode: a turn in the terminal is inferred from its files', async (lab) => {
+  const folder = await lab.folder('acme-app');
+  const opencode = await prepareOpenCode(lab);
+  const held = gate();
+  opencode.model.on('Say', say(text('Hello '), held, text('there.')));
+  const terminal = await opencode.open(folder);
+  await ask(terminal, 'Say hello');
+  await held.reached();
+  const running = await lab.connector.sees({ state: 'running', life: 'alive' });
+  expect(running.evidence?.confidence).toBe('inferred');
+  held.release();
+  await lab.connector.sees({ state: 'completed' });
+  const next = gate();
+  opencode.model.on('Go on', say(text('More '), next));
+  await ask(terminal, 'Go on');
+  await next.reached();
+  await lab.connector.sees({ state: 'running', life: 'alive' });
+  send(terminal.pid, 'SIGKILL');
+  await lab.connector.sees({ state: 'stopped', needsYou: undefined });
+});
 
 scenario('OpenCode: run runs and is done', async (lab) => {
   const folder = await lab.folder('acme-app');

@@ -20,6 +20,7 @@ export function startAnthropic(): Model {
 
 const dialect: Dialect = {
   route: '/v1/messages',
+  title: '{"title":"A task"}',
   read,
   stream,
   error: (reply) => ({ type: 'error', error: { type: reply.type, message: reply.message } }),

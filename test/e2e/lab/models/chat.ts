@@ -20,6 +20,7 @@ export function startChat(): Model {
 
 const dialect: Dialect = {
   route: '/v1/chat/completions',
+  title: 'A task',
   read,
   stream,
   error: (reply) => ({ error: { type: reply.type, code: reply.type, message: reply.message } }),

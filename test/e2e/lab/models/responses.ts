@@ -20,6 +20,7 @@ export function startResponses(): Model {
 
 const dialect: Dialect = {
   route: '/v1/responses',
+  title: '{"title":"A task"}',
   read,
   stream,
   error: (reply) => ({ error: { type: reply.type, code: reply.type, message: reply.message } }),

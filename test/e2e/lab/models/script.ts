@@ -97,15 +97,15 @@ export interface Script {
   replyTo(request: ModelRequest): Reply;
 }
 
-/** A script whose answer to unknown prompts is "Done." and to side jobs a short title. */
-export function createScript(): Script {
+/** A script whose answer to unknown prompts is "Done.", and to side jobs a title, in the form that the program wants. */
+export function createScript(title: string): Script {
   const rules: Rule[] = [];
   return {
     on(words, ...rounds) {
       rules.unshift({ words, rounds });
     },
     replyTo(request) {
-      if (request.tools.length === 0) return say(text('{"title":"A task"}'));
+      if (request.tools.length === 0) return say(text(title));
       const rule = rules.find((one) => request.prompt.includes(one.words));
       return rule?.rounds[Math.min(request.round, rule.rounds.length - 1)] ?? say(text('Done.'));
     },

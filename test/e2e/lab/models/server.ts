@@ -24,6 +24,8 @@ export interface Model extends Script {
 export interface Dialect {
   /** The path of the one route that answers, without the query. */
   readonly route: string;
+  /** What answers a request for a title. */
+  readonly title: string;
   /** Reads a request; `undefined` when it is none. */
   read(body: Body, headers: Headers): ModelRequest | undefined;
   /** Server-sent events, each a whole block that ends with an empty line. */
@@ -36,7 +38,7 @@ export interface Dialect {
 export type Body = Readonly<Record<string, unknown>>;
 
 export function startModel(dialect: Dialect): Model {
-  const script = createScript();
+  const script = createScript(dialect.title);
   const requests: ModelRequest[] = [];
   const answer = async (http: Request): Promise<Response> => {
     if (http.method !== 'POST' || new URL(http.url).pathname !== dialect.route) {
