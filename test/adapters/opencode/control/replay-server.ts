@@ -4,7 +4,7 @@ import { type Exchange, isGlobal, type Json, lines, type StreamLine } from '../r
 export interface ReplayOptions {
   /** Which prompt of the recording; the first when absent. */
   readonly prompt?: number;
-  /** How a reply to a request ends: `cut` breaks the connection in the middle of the answer. */
+  /** How a reply to a request ends: `cut` takes it and goes away, `unheard` takes it and tells nobody. */
   readonly reply?: 'cut' | 'unheard';
   /** Events that are left out, as if they had been missed. */
   readonly misses?: (payload: Json) => boolean;
@@ -136,7 +136,10 @@ export function replayServer(scenario: string, options: ReplayOptions = {}): Rep
         { _tag: 'PermissionNotFoundError', requestID: id, message: `Permission request not found: ${id}` },
         { status: 404 },
       );
-    if (options.reply === 'cut') return broken();
+    if (options.reply === 'cut') {
+      setTimeout(() => void server.stop(true), 1);
+      return Promise.withResolvers<Response>().promise;
+    }
     if (options.reply === 'unheard') return Response.json(true);
     setTimeout(act, 1);
     return Response.json(true);
@@ -179,15 +182,4 @@ export function replayServer(scenario: string, options: ReplayOptions = {}): Rep
       await server.stop(true);
     },
   };
-}
-
-/** An answer whose connection breaks after its head. */
-function broken(): Response {
-  const body = new ReadableStream<Uint8Array>({
-    start(sink) {
-      sink.enqueue(new TextEncoder().encode('t'));
-      setTimeout(() => sink.error(new Error('cut')), 5);
-    },
-  });
-  return new Response(body, { headers: { 'content-type': 'application/json', 'content-length': '4' } });
 }

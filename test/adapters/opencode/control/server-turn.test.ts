@@ -96,7 +96,7 @@ describe('a turn on a server, from its recorded events (OpenCode 1.18.33)', () =
   test('progress names the tool, the retry and each text once', async () => {
     const { turn, sink } = stage('retry-overload');
     await turn.run();
-    expect(sink.told.some((line) => line.startsWith('progress retrying Overloaded'))).toBe(true);
+    expect(sink.told.some((line) => line.startsWith('progress retrying Provider is overloaded'))).toBe(true);
     expect(sink.told.filter((line) => line === 'progress running Recovered after retries.')).toHaveLength(1);
   });
 
@@ -293,7 +293,8 @@ describe('stopping', () => {
 
 describe('what is missed or lost', () => {
   const of = (type: string, role?: string) => (payload: Record<string, unknown>) => {
-    const info = ((payload['properties'] as Record<string, unknown>)['info'] ?? {}) as { role?: string };
+    const properties = (payload['properties'] ?? {}) as { info?: { role?: string } };
+    const info = properties.info ?? {};
     return payload['type'] === type && (role === undefined || info.role === role);
   };
 
