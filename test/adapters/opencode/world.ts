@@ -57,7 +57,8 @@ export function createStore(data: string): Store {
   database.run('PRAGMA journal_mode = WAL');
   // A test’s store need not outlive a power cut: hundreds of rows would wait for the disk one by one.
   database.run('PRAGMA synchronous = OFF');
-  database.exec(schema());
+  const made = database.query("SELECT name FROM sqlite_master WHERE name = 'session'").all();
+  if (made.length === 0) database.exec(schema());
   const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
   const store: Store = {
     path,

@@ -85,6 +85,7 @@ async function killSession(
   hosted: AbortResult | undefined,
 ): Promise<AbortResult> {
   const { runner, owner } = survey;
+  if (!runner && owner && !survey.ownerIsSure) return refused(onlySeems(owner.pid));
   const ended = hosted && hosted.kind !== 'refused' ? hosted : undefined;
   const pid = runner ? runner.server.endpoint.pid : owner?.pid;
   const report = runner?.ours
@@ -124,6 +125,15 @@ async function endIdleServer(context: ControlContext, host: ProcessHost): Promis
   const report = await endOwnServer(context, host, record);
   if (!report.gone) return { kind: 'survived', survivors: await named(report.survivors) };
   return { kind: 'stopped', detail: 'no turn ran; OpenCode’s server of this connector was ended' };
+}
+
+/** A process that only seems to have the session is not killed for it. */
+function onlySeems(pid: number): Refusal {
+  return {
+    reason: `process ${pid} may be the one that works on it, and so may another OpenCode`,
+    kind: 'unsupported',
+    next: `Look at its terminal; to end it all the same: kill ${pid}`,
+  };
 }
 
 function noPid({ server }: Candidate): Refusal {

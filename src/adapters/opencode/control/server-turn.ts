@@ -181,7 +181,8 @@ export class ServerTurn {
   #lost(reason: string): void {
     const { url } = this.#place.endpoint;
     if (!this.#reader.accepted) {
-      this.#end({ kind: 'refused', refusal: unreachable(url, reason) });
+      // Once it was posted it may be in the session, whoever has gone.
+      this.#end({ kind: 'refused', refusal: this.#posted ? NOT_CONFIRMED : unreachable(url, reason) });
       return;
     }
     const outcome = this.#killed ? 'stopped' : 'failed';

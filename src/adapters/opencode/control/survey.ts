@@ -35,6 +35,8 @@ export interface Survey {
   readonly obstacle?: Obstacle;
   /** Who runs it, where that is another process. */
   readonly owner?: OpencodeProcess;
+  /** Nobody but `owner` can be the one: a terminal does not tell which session it shows. */
+  readonly ownerIsSure?: boolean;
   /** What the user should know before a message is sent. */
   readonly notes: readonly string[];
 }
@@ -140,7 +142,7 @@ interface Look extends Busy {
   readonly refused: readonly Refused[];
 }
 
-function judge(look: Look): Pick<Survey, 'obstacle' | 'owner'> {
+function judge(look: Look): Pick<Survey, 'obstacle' | 'owner' | 'ownerIsSure'> {
   const { directory, sessionId, stored, owners, runner, runnerV2, refused } = look;
   if (directory !== undefined && !isFolder(directory)) return { obstacle: other(noFolder(directory)) };
   const closed = refused.find((one) => one.endpoint.named && one.failure.kind === 'needs-password');
@@ -154,7 +156,9 @@ function judge(look: Look): Pick<Survey, 'obstacle' | 'owner'> {
     ({ endpoint, failure }) => failure.kind === 'needs-password' && endpoint.pid === owner?.pid && owner,
   );
   const obstacle = owned(sessionId, stored.turn, owner, locked);
-  return { obstacle, ...(owner ? { owner } : {}) };
+  if (!owner) return { obstacle };
+  const others = judgeOwner(owners, turn, new Set([...look.resting, owner.pid]));
+  return { obstacle, owner, ownerIsSure: others.verdict === 'dead' };
 }
 
 function isFolder(path: string): boolean {

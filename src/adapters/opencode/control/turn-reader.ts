@@ -76,6 +76,8 @@ class Reader implements TurnReader {
   #accepted = false;
   #begun = false;
   #over = false;
+  /** The next turn has begun: what comes now is not of ours. */
+  #sealed = false;
   #failure: TurnError | undefined;
   #answer: StreamAnswer | undefined;
   #texts = new Map<string, string>();
@@ -149,6 +151,7 @@ class Reader implements TurnReader {
   }
 
   #own({ type, properties }: BusEvent): readonly TurnStep[] {
+    if (this.#sealed) return [];
     switch (type) {
       case 'message.updated':
         return this.#message(objectOf(properties['info']));
@@ -175,6 +178,7 @@ class Reader implements TurnReader {
     if (info['role'] === 'user') {
       const { lastPromptId } = this.#options;
       this.#users.add(id);
+      this.#sealed ||= this.#over && this.#promptId !== undefined && id > this.#promptId;
       // The summary of a turn comes as an update of its user message, after the turn (tricky case 5).
       if (this.#accepted || (lastPromptId !== undefined && id <= lastPromptId)) return [];
       this.#candidates.add(id);
