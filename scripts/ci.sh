@@ -45,4 +45,13 @@ if [ "$failed" -eq 0 ]; then
   # The runner died, or ran nothing at all: neither is a pass.
   if [ "$test_status" -ne 0 ] || [ "$passed" -eq 0 ]; then failed=1; fi
 fi
-close "$passed" "$((failed + broken_steps))" "$skipped"
+
+# Real agent programs, each in a world of its own; where none can be made, they are skipped and say why.
+: >"$logs/e2e"
+npm run test:e2e 2>&1 | tee "$logs/e2e"
+e2e_status=${PIPESTATUS[0]}
+read -r e2e_passed e2e_failed e2e_skipped < <(awk -f scripts/lib/test-summary.awk "$logs/e2e")
+# Also an installation that failed, a run that broke off, or a process that was left.
+if [ "$e2e_failed" -eq 0 ] && [ "$e2e_status" -ne 0 ]; then e2e_failed=1; fi
+
+close "$((passed + e2e_passed))" "$((failed + e2e_failed + broken_steps))" "$((skipped + e2e_skipped))"

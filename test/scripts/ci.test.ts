@@ -45,7 +45,7 @@ describe.skipIf(process.platform === 'win32')('the summary of a test run', () =>
 });
 
 /** A project of its own around the real scripts, whose npm does what a test says. */
-function gateWith(npm: Record<'ci' | 'check' | 'test', string>): string {
+function gateWith(npm: Record<'ci' | 'check' | 'test', string> & { readonly e2e?: string }): string {
   const root = newFolder();
   cpSync(join(ROOT, 'scripts', 'ci.sh'), join(root, 'scripts', 'ci.sh'), { recursive: true });
   mkdirSync(join(root, 'scripts', 'lib'), { recursive: true });
@@ -56,7 +56,7 @@ function gateWith(npm: Record<'ci' | 'check' | 'test', string>): string {
   mkdirSync(join(root, '.ci'));
   copyFileSync(join(ROOT, '.ci', 'run'), join(root, '.ci', 'run'));
   mkdirSync(join(root, 'bin'));
-  const body = `#!/bin/sh\ncase "$1 $2" in\n"ci "*) ${npm.ci} ;;\n"run check") ${npm.check} ;;\n"test "*) ${npm.test} ;;\nesac\n`;
+  const body = `#!/bin/sh\ncase "$1 $2" in\n"ci "*) ${npm.ci} ;;\n"run check") ${npm.check} ;;\n"run test:e2e") ${npm.e2e ?? ':'} ;;\n"test "*) ${npm.test} ;;\nesac\n`;
   writeFileSync(join(root, 'bin', 'npm'), body);
   chmodSync(join(root, 'bin', 'npm'), 0o755);
   return root;
@@ -117,6 +117,20 @@ describe.skipIf(process.platform === 'win32')('.ci/run', () => {
     const seen = runGate(gateWith({ ci: ':', check: ':', test: npmTest }));
     expect(seen.last).toBe(last);
     expect(seen.code).toBe(1);
+  });
+
+  test('scenarios with real programs are added up', () => {
+    const e2e = "printf ' 2 pass\\n 4 skip\\n 0 fail\\nRan 6 tests across 1 file. [2ms]\\n'";
+    const seen = runGate(gateWith({ ci: ':', check: ':', test: GREEN, e2e }));
+    expect([seen.last, seen.code]).toEqual(['5 passed, 0 failed, 4 skipped', 0]);
+  });
+
+  test('scenarios that break off fail it, also without a failed one', () => {
+    const seen = runGate(
+      gateWith({ ci: ':', check: ':', test: GREEN, e2e: 'echo "no registry" >&2; exit 1' }),
+    );
+    expect([seen.last, seen.code]).toEqual(['3 passed, 1 failed', 1]);
+    expect(seen.text).toContain('no registry');
   });
 
   test('nothing in it waits for input', () => {

@@ -9,7 +9,7 @@ import { dlopen, FFIType, ptr } from 'bun:ffi';
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** Set inside: the world outside, to prove that this one is another. */
-const OUTSIDE = 'SHADOWOB_E2E_OUTSIDE_NET';
+export const OUTSIDE = 'SHADOWOB_E2E_OUTSIDE_NET';
 
 /** Gives a normal user what namespaces need, loopback included, and keeps the user's number: Codex has a folder by it. */
 const AS_MYSELF = ['--user', '--map-current-user', '--keep-caps'];

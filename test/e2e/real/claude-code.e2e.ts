@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { prepareClaude } from '../lab/claude.ts';
 import { inOwnWorld, scenario } from '../lab/lab.ts';
-import { gate, refuse, say, shell, text, tool } from '../lab/models/script.ts';
+import { gate, refuse, say, sayUntilLimit, shell, text, tool } from '../lab/models/script.ts';
 import { send } from '../lab/processes.ts';
 import { ask } from '../lab/terminal.ts';
 import { until } from '../lab/until.ts';
@@ -40,13 +40,21 @@ scenario('Claude Code: a tool waits for approval, is approved, runs, and the tur
   const folder = await lab.folder('acme-app');
   const claude = await prepareClaude(lab, [folder]);
   const slow = await lab.barrier('slow');
-  const held = gate();
-  claude.model.on('Build it', say(text('I will build it.'), shell(slow.command)), say(held, text('Built.')));
+  const [thinking, held] = [gate(), gate()];
+  claude.model.on(
+    'Build it',
+    say(thinking, text('I will build it.'), shell(slow.command)),
+    say(held, text('Built.')),
+  );
   const watch = await lab.connector.watch();
 
   const terminal = await claude.open(folder);
   const { sessionId } = await lab.connector.sees({ state: 'idle' });
+  await watch.says(sessionId, 'idle');
   await ask(terminal, 'Build it');
+  await thinking.reached();
+  await watch.says(sessionId, 'running');
+  thinking.release();
   await terminal.shows(PERMISSION);
   const waiting = await lab.connector.sees({ state: 'waiting_for_approval', needsYou: true }, { sessionId });
   expect(waiting.waitingOn).toBe('tool');
@@ -62,7 +70,16 @@ scenario('Claude Code: a tool waits for approval, is approved, runs, and the tur
   await watch.says(sessionId, 'running');
   held.release();
   await lab.connector.sees({ state: 'completed' }, { sessionId });
-  await watch.went(sessionId, 'idle', 'running', 'waiting_for_approval', 'tool_call', 'running', 'completed');
+  await watch.went(
+    sessionId,
+    'idle',
+    'running',
+    'tool_call?',
+    'waiting_for_approval',
+    'tool_call',
+    'running',
+    'completed',
+  );
 });
 
 scenario('Claude Code: a denied tool leaves the session stopped', async (lab) => {
@@ -281,4 +298,13 @@ scenario('Claude Code: before a folder is trusted there is no session, but a wor
   });
   expect(list['sessions']).toEqual([]);
   expect(list['problems']).toMatchObject([{ reason: expect.stringContaining('waits at a start-up dialog') }]);
+});
+
+scenario('Claude Code: an answer that may not be longer blocks the session (R-17)', async (lab) => {
+  const folder = await lab.folder('acme-app');
+  const claude = await prepareClaude(lab, [folder]);
+  claude.model.on('List', sayUntilLimit(text('One, two, ')));
+  const terminal = await claude.open(folder);
+  await ask(terminal, 'List all numbers');
+  await lab.connector.sees({ state: 'blocked', life: 'alive' });
 });

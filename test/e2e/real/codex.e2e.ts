@@ -43,13 +43,16 @@ scenario('Codex: a prompt runs and is done, and the watching leaves no trace (R-
 scenario('Codex: a command waits for approval, is approved, runs, and the turn is done', async (lab) => {
   const slow = await lab.barrier('slow');
   const { codex, folder } = await wantsToInstall(lab, slow.command);
-  const held = gate();
-  codex.model.on('Install', say(shell(slow.command, 'May I?')), say(held, text('Installed.')));
+  const [thinking, held] = [gate(), gate()];
+  codex.model.on('Install', say(thinking, shell(slow.command, 'May I?')), say(held, text('Installed.')));
   const watch = await lab.connector.watch();
   const terminal = await codex.open(folder);
   const { sessionId } = await lab.connector.sees({ state: 'idle' });
   await watch.says(sessionId, 'idle');
   await ask(terminal, 'Install left-pad');
+  await thinking.reached();
+  await watch.says(sessionId, 'running');
+  thinking.release();
   await terminal.shows(APPROVAL);
   const waiting = await lab.connector.sees({ state: 'waiting_for_approval', needsYou: true });
   expect(waiting.evidence).toMatchObject({ source: 'codex.app-server', confidence: 'exact' });
@@ -66,7 +69,16 @@ scenario('Codex: a command waits for approval, is approved, runs, and the turn i
   await watch.says(sessionId, 'running');
   held.release();
   await lab.connector.sees({ state: 'completed' });
-  await watch.went(sessionId, 'idle', 'running', 'waiting_for_approval', 'tool_call', 'running', 'completed');
+  await watch.went(
+    sessionId,
+    'idle',
+    'running',
+    'tool_call?',
+    'waiting_for_approval',
+    'tool_call',
+    'running',
+    'completed',
+  );
 });
 
 scenario('Codex: "No" to a command stops the turn', async (lab) => {
@@ -120,7 +132,8 @@ scenario('Codex: exec runs a command and is done', async (lab) => {
   const codex = await prepareCodex(lab, [folder]);
   const [slow, held] = [await lab.barrier('slow'), gate()];
   codex.model.on('Test', say(held, text('I will test.'), shell(slow.command)), say(text('All pass.')));
-  const program = codex.exec(folder, 'Test it');
+  // The world is the sandbox: Codex's own needs more of a system than every machine of tests has.
+  const program = codex.exec(folder, 'Test it', '--sandbox', 'danger-full-access');
   await held.reached();
   await lab.connector.sees({ state: 'running', life: 'alive', headless: true });
   held.release();

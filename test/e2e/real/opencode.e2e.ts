@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { inOwnWorld, scenario } from '../lab/lab.ts';
-import { gate, refuse, say, shell, text, tool } from '../lab/models/script.ts';
+import { gate, refuse, say, sayUntilLimit, shell, text, tool } from '../lab/models/script.ts';
 import { prepareOpenCode } from '../lab/opencode.ts';
 import { send } from '../lab/processes.ts';
 import { ask } from '../lab/terminal.ts';
@@ -35,14 +35,21 @@ scenario('OpenCode: a prompt to a server runs and is done', async (lab) => {
 scenario('OpenCode: a command waits for permission, is allowed, runs, and the turn is done', async (lab) => {
   const folder = await lab.folder('acme-app');
   const opencode = await prepareOpenCode(lab);
-  const [slow, held] = [await lab.barrier('slow'), gate()];
-  opencode.model.on('Test', say(text('I will test.'), shell(slow.command)), say(held, text('All pass.')));
+  const [slow, thinking, held] = [await lab.barrier('slow'), gate(), gate()];
+  opencode.model.on(
+    'Test',
+    say(thinking, text('I will test.'), shell(slow.command)),
+    say(held, text('All pass.')),
+  );
   const server = await opencode.serve(folder, PASSWORD);
   lab.set(KNOWN);
   const watch = await lab.connector.watch();
   const sessionId = await server.createSession();
   await watch.says(sessionId, 'idle');
   await server.prompt(sessionId, 'Test it');
+  await thinking.reached();
+  await watch.says(sessionId, 'running');
+  thinking.release();
   const permission = await server.permission(sessionId);
   const waiting = await lab.connector.sees({ state: 'waiting_for_approval', needsYou: true });
   expect(waiting.evidence?.confidence).toBe('exact');
@@ -182,4 +189,15 @@ scenario('OpenCode: run runs and is done', async (lab) => {
   held.release();
   expect(await program.exited).toBe(0);
   await lab.connector.sees({ state: 'completed' });
+});
+
+scenario('OpenCode: an answer that may not be longer blocks the session (R-17)', async (lab) => {
+  const folder = await lab.folder('acme-app');
+  const opencode = await prepareOpenCode(lab);
+  opencode.model.on('List', sayUntilLimit(text('One, two, ')));
+  const server = await opencode.serve(folder, PASSWORD);
+  lab.set(KNOWN);
+  const sessionId = await server.createSession();
+  await server.prompt(sessionId, 'List all numbers');
+  await lab.connector.sees({ state: 'blocked' });
 });

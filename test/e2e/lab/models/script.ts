@@ -94,18 +94,24 @@ export interface Script {
    * last one again.
    */
   on(words: string, ...rounds: readonly Reply[]): void;
+  /** The answer to requests for a title from now on, in the form that the program wants. */
+  titleIs(answer: string): void;
   replyTo(request: ModelRequest): Reply;
 }
 
 /** A script whose answer to unknown prompts is "Done.", and to side jobs a title, in the form that the program wants. */
 export function createScript(title: string): Script {
   const rules: Rule[] = [];
+  const side = { title };
   return {
+    titleIs(answer) {
+      side.title = answer;
+    },
     on(words, ...rounds) {
       rules.unshift({ words, rounds });
     },
     replyTo(request) {
-      if (request.tools.length === 0) return say(text(title));
+      if (request.tools.length === 0) return say(text(side.title));
       const rule = rules.find((one) => request.prompt.includes(one.words));
       return rule?.rounds[Math.min(request.round, rule.rounds.length - 1)] ?? say(text('Done.'));
     },
