@@ -6,14 +6,11 @@ import type {
   TurnResult,
   TurnSink,
 } from '../../../runtime/control/driver.ts';
-import { listRecords } from '../../../runtime/control/record.ts';
 import type { ApprovalAnswer, ApprovalResult, PendingRequest, Refusal } from '../../../runtime/control.ts';
-import { checkProcess } from '../../../runtime/process/identity.ts';
 import type { KillReport, ProcessHost } from '../../../runtime/process/types.ts';
-import { sessionKey } from '../../../runtime/session/session.ts';
 import type { ControlContext } from '../../adapter.ts';
 import type { Server } from '../servers.ts';
-import { LOCAL_INSTANCE, RUNTIME_ID } from '../sightings.ts';
+import { LOCAL_INSTANCE } from '../sightings.ts';
 import { endOwnServer, ensureManaged, reachOwn, startOwnServer, takeOver, touch } from './own-server.ts';
 import { listServers, type OwnServer } from './own-servers.ts';
 import { findOpencode } from './program.ts';
@@ -21,8 +18,9 @@ import { badModel, STALE, unknownModel } from './refusals.ts';
 import { type OpencodeRun, startRun } from './run.ts';
 import { isStillAsking, listAsked, listModels, type ModelName, readModel } from './server-calls.ts';
 import { ServerTurn } from './server-turn.ts';
-import { isServerBusy } from './servers-work.ts';
+import { mayEnd } from './servers-work.ts';
 import { chooseServer, type Survey, surveyLocal, surveyRemote } from './survey.ts';
+import { POLICY_WORDS, resumeCommand } from './words.ts';
 
 /** What of the order is OpenCode's own (`HostSpec.native`). */
 export interface NativeSpec {
@@ -303,7 +301,7 @@ class OpencodeDriver implements HostDriver {
     if (this.#run) return this.#run.kill();
     if (this.#turn && how === 'kill') await this.#turn.stop(STOP_MS);
     const own = this.#own;
-    if (!own || !(await this.#mayEnd(own.record, how))) return GONE;
+    if (!own || !(await mayEnd(this.#context, this.#host, this.#spec.session, own.record, how))) return GONE;
     this.#turn?.expectEnd();
     const report = await endOwnServer(this.#context, this.#host, own.record);
     if (report.gone) {
@@ -312,38 +310,8 @@ class OpencodeDriver implements HostDriver {
     }
     return report;
   }
-
-  async #mayEnd(record: OwnServer, how: 'rest' | 'kill'): Promise<boolean> {
-    if (record.life === 'turn') return true;
-    if (await this.#othersUse()) return false;
-    return how === 'kill' || !(await isServerBusy(this.#context, record));
-  }
-
-  /** Whether another host of ours lives, which may use the managed server, too. */
-  async #othersUse(): Promise<boolean> {
-    const mine = sessionKey(this.#spec.session);
-    const others = listRecords(this.#context.connectorHome).filter(
-      ({ session }) => session.runtimeId === RUNTIME_ID && sessionKey(session) !== mine,
-    );
-    const states = await Promise.all(others.map(({ host }) => checkProcess(host, this.#host)));
-    return states.some((state) => state !== 'gone');
-  }
 }
 
 function refused(refusal: Refusal): TurnResult {
   return { kind: 'refused', refusal };
-}
-
-const POLICY_WORDS: Readonly<Record<Message['approvals'], string>> = {
-  ask: 'what it must ask for is asked here: session-approve',
-  deny: 'what it would have to ask for is refused',
-  'allow-edits': 'edits are allowed, all else is asked here: session-approve',
-  'runtime-default': 'its own settings decide, and nobody is asked',
-};
-
-/** The command with which the user goes on in a terminal (M4). */
-export function resumeCommand(sessionId: string, directory: string, platform: NodeJS.Platform): string {
-  if (platform === 'win32') return `cd /d "${directory}" && opencode --session ${sessionId}`;
-  const quoted = /^[\w./@%+:,=-]+$/.test(directory) ? directory : `'${directory.replaceAll("'", "'\\''")}'`;
-  return `cd ${quoted} && opencode --session ${sessionId}`;
 }

@@ -1,51 +1,17 @@
 import type { Message, TurnResult, TurnSink } from '../../../runtime/control/driver.ts';
 import type { ApprovalAnswer, ApprovalResult, Refusal, TurnEnd } from '../../../runtime/control.ts';
 import { systemTimers } from '../../../runtime/files/coalesce.ts';
-import { CONTROL } from '../../../runtime/limits.ts';
 import type { SessionRef } from '../../../runtime/session/session.ts';
 import type { BusEvent } from '../bus.ts';
 import type { Server } from '../servers.ts';
 import { listen } from '../stream.ts';
 import { errorWords, type Posted } from './post.ts';
-import {
-  NOT_CONFIRMED,
-  noSuchRequest,
-  noSuchSession,
-  STALE,
-  serverRefused,
-  unreachable,
-} from './refusals.ts';
-import { type AskedRequest, DENIED, noteWords, pendingOf, replyOf } from './requests.ts';
-import { abortTurn, listAsked, type ModelName, type Place, prompt, sendReply } from './server-calls.ts';
+import { NOT_CONFIRMED, noSuchSession, serverRefused, unreachable } from './refusals.ts';
+import { abortTurn, listAsked, type ModelName, type Place, prompt } from './server-calls.ts';
 import { readEnd, readPrompt } from './tail.ts';
 import { createTurnReader, type TurnReader, type TurnStep } from './turn-reader.ts';
-import { createWaiters } from './waiters.ts';
-
-/** Times of a turn, milliseconds; tests shorten them. */
-export interface TurnTimes {
-  /** How long the server may take to say that it has the message. */
-  readonly acceptMs: number;
-  readonly ackMs: number;
-  readonly interruptMs: number;
-  /** How often the server is asked besides its events, so that no lost event lets a turn run for ever. */
-  readonly pollMs: number;
-  /** After `idle`, how long the last answer may take to be closed (seen: 0.33 s after an abort). */
-  readonly settleMs: number;
-  /** How long a server that has cut its stream may be out of reach before it counts as gone. */
-  readonly lostMs: number;
-  /** How long a message that was taken may wait for its turn to begin (seen: 2 s in a cold instance). */
-  readonly beginMs: number;
-}
-
-export const TURN_TIMES: TurnTimes = {
-  acceptMs: CONTROL.acceptMs,
-  ackMs: CONTROL.ackMs,
-  interruptMs: CONTROL.interruptMs,
-  pollMs: 5_000,
-  settleMs: 2_000,
-  lostMs: 5_000,
-  beginMs: 60_000,
-};
+import { TurnRequests } from './turn-requests.ts';
+import { TURN_TIMES, type TurnTimes } from './turn-times.ts';
 
 export interface ServerTurnOptions {
   readonly server: Server;
@@ -76,13 +42,7 @@ export class ServerTurn {
   readonly #reader: TurnReader;
   readonly #over = Promise.withResolvers<TurnResult>();
   readonly #ending = new AbortController();
-  readonly #asked = new Map<string, AskedRequest>();
-  /** Requests whose answer is under way: what the server says of them is the answer's own echo. */
-  readonly #answering = new Set<string>();
-  readonly #seen = new Set<string>();
-  readonly #replies = createWaiters();
-  /** What was refused without asking anybody. */
-  readonly #refused: string[] = [];
+  readonly #requests: TurnRequests;
   #posted = false;
   #acceptedAt: number | undefined;
   #resting = false;
@@ -102,6 +62,12 @@ export class ServerTurn {
       lastPromptId,
       busy,
     });
+    this.#requests = new TurnRequests({
+      ...options,
+      endpoint: server.endpoint,
+      times: this.#times,
+      owns: (request) => this.#reader.owns(request),
+    });
   }
 
   /** Hands the message over once the events are heard, and resolves with the turn's end. */
@@ -115,9 +81,7 @@ export class ServerTurn {
     const result = await this.#over.promise;
     clearInterval(poll);
     this.#ending.abort();
-    this.#replies.cancelAll();
-    for (const id of this.#asked.keys()) this.#options.sink.withdrawn(id);
-    this.#asked.clear();
+    this.#requests.close();
     await listening;
     return result;
   }
@@ -208,10 +172,10 @@ export class ServerTurn {
         this.#options.sink.progress(step.doing, step.text, step.tool);
         break;
       case 'asked':
-        this.#ask(step.request);
+        this.#requests.ask(step.request);
         break;
       case 'answered':
-        this.#answered(step.requestId);
+        this.#requests.answered(step.requestId);
         break;
       case 'rest':
         void this.#rest();
@@ -237,50 +201,13 @@ export class ServerTurn {
     this.#end({ kind: 'refused', refusal: noSuchSession(sessionId, endpoint.url) });
   }
 
-  /** What our message asks for: shown, or answered by the policy that the user chose for this turn. */
-  #ask(request: AskedRequest): void {
-    if (this.#seen.has(request.id) || !this.#reader.owns(request)) return;
-    this.#seen.add(request.id);
-    const { message, sink, session, now } = this.#options;
-    const policy = message.approvals;
-    const isEdit = request.kind === 'permission' && request.raw['permission'] === 'edit';
-    const byPolicy =
-      policy === 'deny' || policy === 'runtime-default'
-        ? 'deny'
-        : policy === 'allow-edits' && isEdit
-          ? 'allow-once'
-          : undefined;
-    if (byPolicy) {
-      this.#decide(request, byPolicy, DENIED);
-      return;
-    }
-    this.#asked.set(request.id, request);
-    if (sink.request(pendingOf(request, session, now()))) return;
-    this.#asked.delete(request.id);
-    this.#decide(request, 'deny', 'Too many requests wait for the user already.');
-  }
-
-  #decide(request: AskedRequest, decision: 'allow-once' | 'deny', note: string): void {
-    const { raw, kind } = request;
-    if (decision === 'deny') this.#refused.push(String(raw['permission'] ?? kind));
-    const reply = replyOf(request, { decision, note });
-    void sendReply(this.#place.endpoint, request.directory, reply, this.#times.acceptMs);
-  }
-
-  #answered(requestId: string): void {
-    this.#replies.resolve(requestId);
-    if (this.#answering.has(requestId) || !this.#asked.delete(requestId)) return;
-    this.#options.sink.withdrawn(requestId);
-  }
-
   /** The session rests: its last answer is closed within moments, or its messages tell. */
   async #rest(): Promise<void> {
     if (this.#resting) return;
     this.#resting = true;
     const end = await this.#closing();
-    const count = this.#refused.length;
-    const words = `${count} request${count === 1 ? ' was' : 's were'} refused: ${[...new Set(this.#refused)].join(', ')}`;
-    this.#end({ kind: 'done', ...end, ...(count > 0 ? { notes: [words] } : {}) });
+    const notes = this.#requests.notes();
+    this.#end({ kind: 'done', ...end, ...(notes.length > 0 ? { notes } : {}) });
   }
 
   async #closing(): Promise<TurnEnd> {
@@ -333,7 +260,7 @@ export class ServerTurn {
   async #askAgain(): Promise<void> {
     const listed = await listAsked(this.#place.endpoint, this.#place.directory);
     if ('reason' in listed || this.#ended) return;
-    for (const request of listed) if (this.#reader.family.has(request.sessionId)) this.#ask(request);
+    for (const request of listed) if (this.#reader.family.has(request.sessionId)) this.#requests.ask(request);
   }
 
   #end(result: TurnResult): void {
@@ -341,38 +268,9 @@ export class ServerTurn {
     this.#over.resolve(result);
   }
 
-  /** Answers a request that was told of. Applied once the server's own event says so (A1). */
-  async answer(answer: ApprovalAnswer): Promise<ApprovalResult> {
-    const request = this.#asked.get(answer.requestId);
-    if (!request) return { kind: 'refused', refusal: STALE };
-    this.#answering.add(request.id);
-    const echo = this.#replies.waitFor(request.id, this.#times.ackMs);
-    const reply = replyOf(request, answer);
-    const posted = await sendReply(this.#place.endpoint, request.directory, reply, this.#times.ackMs);
-    const result = await this.#resultOf(posted, request, answer, echo);
-    this.#asked.delete(request.id);
-    return result;
-  }
-
-  async #resultOf(
-    posted: Posted,
-    request: AskedRequest,
-    answer: ApprovalAnswer,
-    echo: Promise<boolean>,
-  ): Promise<ApprovalResult> {
-    const { url } = this.#place.endpoint;
-    if (posted.kind === 'failed' && !posted.sent) {
-      return { kind: 'refused', refusal: unreachable(url, posted.reason) };
-    }
-    if (posted.kind === 'answer' && posted.status === 404) {
-      return { kind: 'refused', refusal: noSuchRequest(request.id) };
-    }
-    if (posted.kind === 'answer' && posted.status !== 200) {
-      return { kind: 'refused', refusal: serverRefused(url, posted.status, errorWords(posted)) };
-    }
-    if (await echo)
-      return { kind: 'applied', detail: `OpenCode has the answer${noteWords(request, answer)}` };
-    return { kind: 'sent', detail: 'OpenCode has not confirmed it yet' };
+  /** Answers a request that was told of. */
+  answer(answer: ApprovalAnswer): Promise<ApprovalResult> {
+    return this.#requests.answer(answer);
   }
 
   /** Asks for the end of the turn; true once it was seen. */
@@ -392,6 +290,6 @@ export class ServerTurn {
 
   /** Whether anything that our message asked for still waits. */
   get waits(): boolean {
-    return this.#asked.size > 0;
+    return this.#requests.waits;
   }
 }

@@ -2,7 +2,7 @@ import type { TurnEnd } from '../../../runtime/control.ts';
 import { outcomeOf, readTurnError } from '../outcome.ts';
 import { type ServerApi, splitMessage } from '../server-api.ts';
 import { listOf, numberOf, objectOf, textOf } from '../values.ts';
-import { endWith } from './turn-reader.ts';
+import { endWith } from './turn-end.ts';
 
 /** Messages that are asked for: a prompt and its answer, and some that were queued behind it. */
 const TAIL = 4;

@@ -10,6 +10,7 @@ import {
 } from '../outcome.ts';
 import { numberOf, objectOf, textOf } from '../values.ts';
 import { type AskedRequest, readAsked } from './requests.ts';
+import { endWith } from './turn-end.ts';
 
 /** What an event means for one message of ours. */
 export type TurnStep =
@@ -331,29 +332,4 @@ class Reader implements TurnReader {
       ? endWith(outcomeOfError(this.#failure), this.#failure, '')
       : undefined;
   }
-}
-
-/** The end of a turn in the words of `TurnEnd`. */
-export function endWith(
-  outcome: TurnEnd['outcome'],
-  error: TurnError | undefined,
-  text: string,
-  finish?: string,
-): TurnEnd {
-  const said = text === '' ? {} : { text };
-  switch (outcome) {
-    case 'completed':
-      return { outcome, ...said };
-    case 'limited':
-      return { outcome, ...said, error: 'the answer was cut at the model’s length limit' };
-    case 'stopped':
-      return { outcome, ...said, error: stoppedWords(finish) };
-    case 'failed':
-      return { outcome, ...said, error: error?.text ?? error?.name ?? 'the turn failed' };
-  }
-}
-
-/** A refused call leaves the finish `tool-calls` (tricky case 6); an abort leaves an error, or nothing (7). */
-function stoppedWords(finish: string | undefined): string {
-  return finish === 'tool-calls' ? 'the turn ended at a refused tool call' : 'the turn was stopped';
 }

@@ -1,10 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { post } from '../../../../src/adapters/opencode/control/post.ts';
-import {
-  ServerTurn,
-  TURN_TIMES,
-  type TurnTimes,
-} from '../../../../src/adapters/opencode/control/server-turn.ts';
+import { ServerTurn } from '../../../../src/adapters/opencode/control/server-turn.ts';
+import { TURN_TIMES, type TurnTimes } from '../../../../src/adapters/opencode/control/turn-times.ts';
 import { createServerApi } from '../../../../src/adapters/opencode/server-api.ts';
 import type { ApprovalPolicy } from '../../../../src/runtime/control.ts';
 import { refOf } from '../world.ts';
