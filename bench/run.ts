@@ -11,6 +11,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { measureFrames, measureRest, someTranscript, startBenchDaemon } from './daemon.ts';
 import { compileEntry, generate, type Measured, measure, measureInTurn, type RunOptions } from './measure.ts';
 import { type Result, toTable } from './table.ts';
 
@@ -25,7 +26,7 @@ interface Bench {
 }
 
 /** Groups in the order they run; each generates what it needs and removes it again. */
-const GROUPS: Record<string, (bench: Bench) => readonly Result[]> = {
+const GROUPS: Record<string, (bench: Bench) => readonly Result[] | Promise<readonly Result[]>> = {
   start: measureStart,
   list: measureList,
   crowded: measureCrowded,
@@ -33,6 +34,7 @@ const GROUPS: Record<string, (bench: Bench) => readonly Result[]> = {
   sparse: measureSparse,
   mixed: measureMixed,
   scan: measureScan,
+  daemon: measureDaemon,
 };
 
 function measureStart(bench: Bench): readonly Result[] {
@@ -153,6 +155,61 @@ function measureScan(bench: Bench): readonly Result[] {
   ];
 }
 
+/** Warming up is left out: a fresh process still compiles what it runs. */
+const WARM_MS = 60_000;
+const REST_MS = 20_000;
+const FRAMES = 100;
+
+async function measureDaemon(bench: Bench): Promise<readonly Result[]> {
+  if (process.platform !== 'linux') return [];
+  const home = makeHome(bench, 'daemon');
+  generate('claude', home, 40);
+  generate('codex', home, 10);
+  const { path, id } = someTranscript(home);
+  const daemon = await startBenchDaemon(bench.binary, environment(home));
+  try {
+    const rest = await measureRest(daemon.pid, WARM_MS / bench.part, REST_MS / bench.part);
+    const socket = join(connectorHome(home), 'daemon.sock');
+    const frames = await measureFrames(socket, path, id, FRAMES / bench.part);
+    const at = (share: number) => frames[Math.min(frames.length - 1, Math.floor(frames.length * share))] ?? 0;
+    return [
+      plain('daemon, 50 sessions: resident', '80 MB', `${Math.round(rest.rssMb)} MB`, rest.rssMb < 80),
+      plain('the same, idle', '0.3 % of a core', `${rest.cpu.toFixed(2)} %`, rest.cpu < 0.3),
+      plain('appended line to frame, median', '50 ms', ms(at(0.5)), at(0.5) < 50),
+      plain('the same, p99', '500 ms', ms(at(0.99)), at(0.99) < 500),
+      ...hooksBeside(bench, home, daemon.pid),
+    ];
+  } finally {
+    process.kill(daemon.pid, 'SIGCONT');
+    daemon.stop();
+  }
+}
+
+/** The sink with a daemon that answers, and with one that is stopped and never does (R-24). */
+function hooksBeside(bench: Bench, home: string, pid: number): readonly Result[] {
+  // A real id: only such a session has a journal, and only what is journaled need not be waited for (R-24).
+  const id = '0b7e6c1a-2f4d-4a8e-9c3b-5d1e7f9a2b4c';
+  const stdin = JSON.stringify({ session_id: id, hook_event_name: 'UserPromptSubmit', cwd: '/' });
+  const pair = () =>
+    measureInTurn([
+      { command: [bench.hello], env: environment(home), runs: bench.runs * 3 },
+      options(bench, home, ['hook', '--agent', 'claude'], { runs: bench.runs * 3, stdin }),
+    ]);
+  const [hello, hook] = pair();
+  process.kill(pid, 'SIGSTOP');
+  const [helloAgain, wedged] = pair();
+  process.kill(pid, 'SIGCONT');
+  if (!hello || !hook || !helloAgain || !wedged) return [];
+  return [
+    atMostTimes('hook, with the daemon', hook, hello, 2.5),
+    atMostTimes('hook, daemon wedged (waits 150 ms)', wedged, helloAgain, 2.5),
+  ];
+}
+
+function plain(what: string, bound: string, measured: string, ok: boolean): Result {
+  return { what, bound, measured, ratio: '', verdict: ok ? 'ok' : 'TOO MUCH' };
+}
+
 const LIST = ['session-list', '--json'];
 const SCAN = ['runtime-scan', '--json'];
 
@@ -232,7 +289,7 @@ function bothBounds(what: string, measured: Measured, maxMs: number, maxMb: numb
   return judge(what, measured, ok, `${maxMs} ms, ${maxMb} MB`, '');
 }
 
-function main(argv: readonly string[]): number {
+async function main(argv: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -254,7 +311,7 @@ function main(argv: readonly string[]): number {
     for (const [name, group] of Object.entries(GROUPS)) {
       if (!name.includes(values.only)) continue;
       console.error(`${name} …`);
-      results.push(...group(bench));
+      results.push(...(await group(bench)));
       if (!values.keep)
         for (const home of [name, 'small', 'large'])
           rmSync(join(folder, home), { recursive: true, force: true });
@@ -267,4 +324,4 @@ function main(argv: readonly string[]): number {
   }
 }
 
-process.exitCode = main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));

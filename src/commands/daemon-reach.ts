@@ -4,6 +4,7 @@ import type { ServiceManager, ServiceSpec } from '../install/service/types.ts';
 import { createClient, type ServiceClient } from '../runtime/daemon/client.ts';
 import { LOCK_NAME } from '../runtime/daemon/endpoint.ts';
 import { type LockHolder, readHolder } from '../runtime/daemon/lock.ts';
+import { isAlive } from '../runtime/process/identity.ts';
 import { run } from '../runtime/process/spawn.ts';
 import { logPathIn } from './daemon-log-path.ts';
 import type { World } from './world.ts';
@@ -76,14 +77,6 @@ export async function waitUntilGone(pid: number, budgetMs: number): Promise<bool
     await Bun.sleep(PAUSE_MS);
   }
   return !isAlive(pid);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return pid > 1 && process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }
 
 /** The service manager of this user, if any. */

@@ -103,8 +103,7 @@ export function createMonitor<Context>(options: MonitorOptions<Context>): Monito
       feeds.forEach(rescan);
       repeat(options.pollMs ?? DEFAULT_POLL_MS, () => feeds.forEach(rescan));
       repeat(TICK_MS, () => {
-        registry.tick(clock.now());
-        changed();
+        if (registry.tick(clock.now())) changed();
       });
     },
     status: () =>

@@ -29,8 +29,11 @@ export interface Registry {
   replace(scope: string, sightings: readonly Sighting[], now: number): void;
   /** Forgets one feed's claims, for example when its connection is lost. */
   withdraw(scope: string, now: number): void;
-  /** Re-judges every session at a later time: evidence ages, held values lapse. */
-  tick(now: number): void;
+  /**
+   * Re-judges the sessions that are at something, at a later time: evidence ages, held values lapse. False when there
+   * is none: a session at rest changes only when somebody speaks, and a scan judges all of them.
+   */
+  tick(now: number): boolean;
   /** All sessions, sub-agents folded under their parents. */
   sessions(): Session[];
   /** One session by its own identity, sub-agents included. */
@@ -93,7 +96,9 @@ export function createRegistry(): Registry {
       drop(scope, NONE, now);
     },
     tick(now) {
-      for (const entry of entries.values()) judge(entry, now);
+      const open = [...entries.values()].filter(({ fused }) => isAtSomething(fused));
+      for (const entry of open) judge(entry, now);
+      return open.length > 0;
     },
     sessions: () => fold(entries),
     find: (ref) => findIn(entries, ref),
@@ -105,6 +110,10 @@ export function createRegistry(): Registry {
 
 const NOTHING_KNOWN = fuse([], undefined, 0);
 const NONE: ReadonlySet<string> = new Set();
+
+function isAtSomething({ state }: Fused): boolean {
+  return hasOpenTurn(state) || state.kind === 'starting';
+}
 
 const NOTHING_SAID: readonly Said[] = [];
 

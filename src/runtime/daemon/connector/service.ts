@@ -78,7 +78,11 @@ export function createConnectorService(options: ConnectorOptions): Service {
         const session = source.find(ref);
         if (!session) throw new RequestError(`no session ${ref.sessionId}`);
         const relatives = session.subAgents.flatMap((child) => source.find(child) ?? []);
-        return { version: CONNECTOR_VERSION, session, relatives };
+        return {
+          version: CONNECTOR_VERSION,
+          session: withChain(session),
+          relatives: relatives.map(withChain),
+        };
       },
     },
     subscriptions: {
@@ -96,6 +100,12 @@ export function createConnectorService(options: ConnectorOptions): Service {
     },
     status: () => source.status(),
   };
+}
+
+/** A chain is made when it is asked for, so JSON alone would leave it out. */
+function withChain(session: Session): Session {
+  const { own, shown } = session;
+  return { ...session, own: { ...own, chain: own.chain }, shown: { ...shown, chain: shown.chain } };
 }
 
 function unsupported(act: Act): OpHandler {

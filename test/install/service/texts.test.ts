@@ -1,0 +1,180 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentPlist, LABEL, launchdManager, xmlText } from '../../../src/install/service/launchd.ts';
+import { serviceManager } from '../../../src/install/service/manager.ts';
+import {
+  execWord,
+  serviceUnit,
+  socketUnit,
+  systemdManager,
+  unitPath,
+} from '../../../src/install/service/systemd.ts';
+import { type ServiceSpec, type ServiceSystem, UnfitPath } from '../../../src/install/service/types.ts';
+import { taskXml } from '../../../src/install/service/windows.ts';
+import type { RunResult } from '../../../src/runtime/process/types.ts';
+import { createCleanup, tempFolder } from '../../runtime/daemon/harness.ts';
+
+const cleanup = createCleanup();
+afterEach(() => cleanup.run());
+
+const spec: ServiceSpec = {
+  program: ['/opt/tools/shadowob-connector'],
+  home: '/home/me/.shadowob/connector',
+  socketPath: '/home/me/.shadowob/connector/daemon.sock',
+  logPath: '/home/me/.shadowob/connector/daemon.log',
+  always: false,
+};
+
+const exited = (code: number, stdout = ''): RunResult => ({
+  kind: 'exited',
+  code,
+  signal: null,
+  stdout,
+  stderr: '',
+  stdoutBytes: new Uint8Array(),
+  bytesSeen: 0,
+  timedOut: false,
+  truncated: false,
+  survivors: [],
+});
+
+/** A system whose managers answer as told; what they were called with. */
+function fake(platform: NodeJS.Platform, answer: (line: string) => RunResult = () => exited(0)) {
+  const userHome = tempFolder(cleanup);
+  const calls: string[] = [];
+  const system: ServiceSystem = {
+    platform,
+    env: {},
+    userHome,
+    uid: 501,
+    run: async ({ argv }) => {
+      calls.push(argv.join(' '));
+      return answer(argv.join(' '));
+    },
+    pause: async () => {},
+  };
+  return { system, calls, userHome, spec: { ...spec, home: join(userHome, 'connector') } };
+}
+
+describe('systemd (S-338)', () => {
+  test('the socket unit: any client starts the service, 0600', () => {
+    expect(socketUnit(spec)).toBe(`[Unit]
+Description=shadowob-connector: socket of the daemon
+
+[Socket]
+ListenStream=/home/me/.shadowob/connector/daemon.sock
+SocketMode=0600
+DirectoryMode=0700
+
+[Install]
+WantedBy=sockets.target
+`);
+  });
+
+  test('D11 R-34: the service unit ends only the daemon itself, and has neither [Install] nor Restart', () => {
+    expect(serviceUnit(spec)).toBe(`[Unit]
+Description=shadowob-connector: knows what every coding agent here is doing
+Requires=shadowob-connector-daemon.socket
+After=shadowob-connector-daemon.socket
+
+[Service]
+ExecStart="/opt/tools/shadowob-connector" "daemon" "run" "--started-by" "systemd" "--log-file" "/home/me/.shadowob/connector/daemon.log" "--socket" "/home/me/.shadowob/connector/daemon.sock"
+KillMode=process
+`);
+    expect(serviceUnit({ ...spec, always: true })).toContain(
+      'KillMode=process\nRestart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=default.target\n',
+    );
+  });
+
+  test('`%`, `$`, backslash and quote are escaped where each means something; line breaks are refused', () => {
+    expect(execWord('/a b/50%/$HOME/"x"\\y')).toBe('"/a b/50%%/$$HOME/\\"x\\"\\\\y"');
+    expect(unitPath('/a b/50%/$HOME')).toBe('/a b/50%%/$HOME');
+    expect(() => execWord('/a\nExecStartPre=/bin/rm')).toThrow(UnfitPath);
+    expect(() => unitPath('/a\r')).toThrow(UnfitPath);
+  });
+
+  test('D5: install is idempotent and names the command that keeps it after log-out; uninstall takes all back', async () => {
+    const {
+      system,
+      calls,
+      spec: own,
+      userHome,
+    } = fake('linux', (line) => exited(0, line.startsWith('loginctl') ? 'no' : ''));
+    const manager = systemdManager(system);
+    const first = await manager.install(own);
+    expect([first.ok, first.done.length]).toEqual([true, 3]);
+    expect(first.notes.join()).toMatch(/loginctl enable-linger \S+/);
+    expect(calls.slice(0, 2)).toEqual([
+      'systemctl --user daemon-reload',
+      'systemctl --user enable --now shadowob-connector-daemon.socket',
+    ]);
+    const again = await manager.install(own);
+    expect(again.done).toEqual(['enabled shadowob-connector-daemon.socket']);
+    await manager.uninstall(own);
+    expect(manager.installed()).toBe(false);
+    expect(existsSync(join(userHome, '.config/systemd/user/shadowob-connector-daemon.service'))).toBe(false);
+    expect(await manager.uninstall(own)).toEqual({ ok: true, done: [], notes: [] });
+  });
+
+  test('an enable that fails is tried five times and then said', async () => {
+    const {
+      system,
+      calls,
+      spec: own,
+    } = fake('linux', (line) => exited(line.includes('enable --now') ? 1 : 0, 'no bus'));
+    const report = await systemdManager(system).install(own);
+    expect([report.ok, report.notes[0]]).toEqual([false, 'systemctl: no bus']);
+    expect(calls.filter((line) => line.includes('enable --now'))).toHaveLength(5);
+  });
+});
+
+describe('launchd (S-338)', () => {
+  test('the agent has a socket of mode 384, and neither RunAtLoad nor KeepAlive', () => {
+    const plist = agentPlist(spec);
+    expect(plist).toContain('<key>SockPathMode</key>\n      <integer>384</integer>');
+    expect(plist).toContain('<key>Listener</key>');
+    expect(plist).toContain('<key>AbandonProcessGroup</key>\n  <true/>');
+    expect(plist).not.toMatch(/RunAtLoad|KeepAlive/);
+    expect(agentPlist({ ...spec, always: true })).toContain('<key>RunAtLoad</key>');
+    expect(xmlText('a&b<c>')).toBe('a&amp;b&lt;c&gt;');
+    expect(() => xmlText('a\ufffd')).toThrow(UnfitPath);
+  });
+
+  test('D4: an old job is waited for until it is gone before the new one is loaded', async () => {
+    const state = { prints: 0 };
+    const {
+      system,
+      calls,
+      spec: own,
+      userHome,
+    } = fake('darwin', (line) => {
+      if (!line.includes('print')) return exited(0);
+      state.prints += 1;
+      return exited(state.prints <= 3 ? 0 : 1);
+    });
+    const report = await launchdManager(system).install(own);
+    expect(report.ok).toBe(true);
+    const plist = join(userHome, 'Library/LaunchAgents', `${LABEL}.plist`);
+    expect(calls.at(-1)).toBe(`launchctl bootstrap gui/501 ${plist}`);
+    expect(calls.indexOf(`launchctl bootout gui/501/${LABEL}`)).toBe(1);
+    expect(readFileSync(plist, 'utf8')).toBe(agentPlist(own));
+  });
+});
+
+describe('Windows and the choice', () => {
+  test('W6: a hidden task at log-on, without the limits that tasks have by themselves', () => {
+    const xml = taskXml({ ...spec, program: ['C:\\Tools & more\\shadowob-connector.exe'] }, 'PC\\me');
+    expect(xml).toContain('<Command>"C:\\Tools &amp; more\\shadowob-connector.exe"</Command>');
+    expect(xml).toContain('<Hidden>true</Hidden>');
+    expect(xml).toContain('<ExecutionTimeLimit>PT0S</ExecutionTimeLimit>');
+    expect(xml).toContain('<DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>');
+    expect(() => taskXml({ ...spec, program: ['C:\\"'] }, 'me')).toThrow(UnfitPath);
+  });
+
+  test('each system has its manager; Linux without a user manager has none', () => {
+    expect(serviceManager(fake('darwin').system, '/h')?.kind).toBe('launchd');
+    expect(serviceManager(fake('win32').system, '/h')?.kind).toBe('windows-task');
+    expect(serviceManager(fake('linux').system, '/h')).toBeUndefined();
+  });
+});
