@@ -133,26 +133,3 @@ function notificationByText(text: string): Body {
   if (/waiting for your input|needs your input|idle/.test(text)) return { event: 'idle_prompt' };
   return { event: 'other_notification' };
 }
-
-/** A process above a hook, nearest first. */
-export interface Ancestor {
-  readonly pid: number;
-  /** Name of the program, as the system gives it. */
-  readonly name: string;
-}
-
-const SHELLS = /^-?(sh|bash|dash|zsh|fish|ksh|ash|busybox|cmd|pwsh|powershell)(\.exe)?$/i;
-
-/**
- * The Claude process that a hook belongs to (R-03): `CLAUDE_PID` (2.1.332), else the first of at most three
- * ancestors that is no shell, since Claude runs hooks through one; else `undefined`, and the daemon finds it by
- * the session's id. Never a pid of 1 or below (S-406).
- */
-export function hookOwnerPid(
-  env: Readonly<Record<string, string | undefined>>,
-  ancestors: readonly Ancestor[],
-): number | undefined {
-  const named = Number(env['CLAUDE_PID']);
-  if (Number.isInteger(named) && named > 1) return named;
-  return ancestors.slice(0, 3).find((process) => process.pid > 1 && !SHELLS.test(process.name))?.pid;
-}

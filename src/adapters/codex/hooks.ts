@@ -34,7 +34,10 @@ export function mapCodexHook(payload: Fields, at: number): HookReport | undefine
   return { sessionId, report, thread: { sessionId, report } };
 }
 
-/** `SubagentStart` and `SubagentStop` are named after the agent and are its own start and stop. */
+/**
+ * `SubagentStart` and `SubagentStop` are named after the agent and are its own start and stop. To its parent's row the
+ * start says nothing (S-414), and the stop releases what the agent waited for (S-115).
+ */
 function agentReport(
   sessionId: string,
   agentId: string,
@@ -42,9 +45,8 @@ function agentReport(
   payload: Fields,
   at: number,
 ): HookReport | undefined {
-  const own = event === 'SubagentStop' ? { event: 'stop' as const } : bodyOf(event, payload);
-  const folded: Body | undefined =
-    event === 'SubagentStart' ? { event: 'transcript_discovered' } : bodyOf(event, payload);
+  const own: Body | undefined = event === 'SubagentStop' ? { event: 'stop' } : bodyOf(event, payload);
+  const folded = FOLDED[event] ?? bodyOf(event, payload);
   if (!own || !folded) return undefined;
   return {
     sessionId,
@@ -52,6 +54,11 @@ function agentReport(
     thread: { sessionId: agentId, report: { ...own, at } },
   };
 }
+
+const FOLDED: Readonly<Record<string, Body>> = {
+  SubagentStart: { event: 'transcript_discovered' },
+  SubagentStop: { event: 'post_tool_use' },
+};
 
 function bodyOf(event: string, payload: Fields): Body | undefined {
   const name = textOf(payload, 'tool_name');
@@ -83,7 +90,10 @@ function bodyOf(event: string, payload: Fields): Body | undefined {
     case 'PreCompact':
       return { event: 'post_tool_use' };
     case 'PostCompact':
-      return { event: textOf(payload, 'trigger') === 'manual' ? 'stop' : 'transcript_discovered' };
+      // `/compact` is no turn of the user's: the last outcome stays (R-18).
+      return textOf(payload, 'trigger') === 'manual'
+        ? { event: 'stop', noTurn: true }
+        : { event: 'transcript_discovered' };
     case 'SessionEnd':
       return { event: 'end' };
     default:

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { claudeHook, hookOwnerPid } from '../../../src/adapters/claude-code/hooks.ts';
+import { claudeHook } from '../../../src/adapters/claude-code/hooks.ts';
 
 const AT = 1_796_000_000_000;
 const ID = '5c67492c-2d72-4a53-a1fc-d1e5f72d20b8';
@@ -121,31 +121,5 @@ describe('hooks: payloads that say nothing (S-405, C-148)', () => {
       transcriptPath: '/home/dev/x.jsonl',
       model: 'claude-opus-5-5',
     });
-  });
-});
-
-describe('hooks: whose they are (R-03)', () => {
-  const chain = [
-    { pid: 27038, name: 'sh' },
-    { pid: 26994, name: 'claude' },
-    { pid: 100, name: 'bash' },
-  ];
-  test('CLAUDE_PID names it', () => {
-    expect(hookOwnerPid({ CLAUDE_PID: '555' }, chain)).toBe(555);
-  });
-  test('else the first ancestor that is no shell', () => {
-    expect(hookOwnerPid({}, chain)).toBe(26994);
-    expect(hookOwnerPid({ CLAUDE_PID: 'x' }, chain)).toBe(26994);
-    expect(
-      hookOwnerPid({}, [
-        { pid: 9, name: 'bash.exe' },
-        { pid: 8, name: 'claude.exe' },
-      ]),
-    ).toBe(8);
-  });
-  test('else nobody: three steps of shells, or pid 1', () => {
-    const shells = ['sh', '-zsh', 'fish'].map((name, i) => ({ pid: 10 + i, name }));
-    expect(hookOwnerPid({}, [...shells, { pid: 99, name: 'claude' }])).toBeUndefined();
-    expect(hookOwnerPid({ CLAUDE_PID: '1' }, [{ pid: 1, name: 'init' }])).toBeUndefined();
   });
 });

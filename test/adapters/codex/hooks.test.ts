@@ -39,6 +39,10 @@ describe('S-420 each Codex hook as a report', () => {
     expect(map('Stop')?.report.outcome).toBeUndefined();
   });
 
+  test('R-18 a compaction that the user asked for is no turn: the last outcome stays', () => {
+    expect(map('PostCompact', { trigger: 'manual' })?.report.noTurn).toBe(true);
+  });
+
   test('R-06 what a wait is about: the tool, or a question', () => {
     expect(map('PermissionRequest', { tool_name: 'Bash' })?.report.on).toBe('tool');
     expect(map('PreToolUse', { tool_name: 'request_user_input' })?.report.on).toBe('question');
@@ -72,8 +76,8 @@ describe('R-14 sub-agents: session_id is the root’s, agent_id names the thread
     expect(child('SubagentStart')?.thread.report.event).toBe('post_tool_use');
   });
 
-  test('SubagentStop ends the agent’s turn, never its parent’s', () => {
-    expect(child('SubagentStop')?.report.event).toBe('transcript_discovered');
+  test('S-115 SubagentStop ends the agent’s turn, never its parent’s, and releases what it waited for', () => {
+    expect(child('SubagentStop')?.report).toMatchObject({ event: 'post_tool_use', agentId: OTHER_ID });
     expect(child('SubagentStop')?.thread.report.event).toBe('stop');
   });
 });

@@ -91,7 +91,9 @@ function mapClaude(fields: Fields): HookOp | undefined {
   }
 }
 
-/** S-420, with R-14 and R-18. A thread without a file (`--ephemeral`) is none of ours. */
+/**
+ * S-420, with R-14 and R-18: what a sub-agent's start says of its parent is nothing (S-414), and its stop releases what
+ * it waited for (S-115). A thread without a file (`--ephemeral`) is none of ours. */
 function mapCodex(fields: Fields): HookOp | undefined {
   if (fields['transcript_path'] === null) return undefined;
   switch (fields['hook_event_name']) {
@@ -104,15 +106,16 @@ function mapCodex(fields: Fields): HookOp | undefined {
     case 'PermissionRequest':
       return notify(asksUser(fields) ? 'agent_needs_input' : 'permission_prompt');
     case 'PostToolUse':
-    case 'SubagentStart':
     case 'PreCompact':
       return observe('post_tool_use');
     case 'Stop':
       return observe('stop');
     case 'Interrupt':
       return { op: 'observe', event: 'stop', outcome: 'stopped' };
+    case 'SubagentStart':
+      return observe(ofSubAgent(fields) ? 'transcript_discovered' : 'post_tool_use');
     case 'SubagentStop':
-      return observe('transcript_discovered');
+      return observe(ofSubAgent(fields) ? 'post_tool_use' : 'transcript_discovered');
     case 'PostCompact':
       return compactionEnd(fields);
     case 'SessionEnd':
@@ -120,6 +123,12 @@ function mapCodex(fields: Fields): HookOp | undefined {
     default:
       return undefined;
   }
+}
+
+/** Codex names the session itself in its own hooks; only another id is a sub-agent's (R-14). */
+function ofSubAgent(fields: Fields): boolean {
+  const id = textOf(fields['agent_id']);
+  return id !== undefined && id !== fields['session_id'];
 }
 
 function asksUser(fields: Fields): boolean {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { claudeHook } from '../../../../src/adapters/claude-code/hooks.ts';
+import { mapCodexHook } from '../../../../src/adapters/codex/hooks.ts';
 import { FIELDS_READ, mapHook } from '../../../../src/runtime/daemon/sink/mapping.ts';
 import { glanceOnLinux, ownerPid, type ProcessGlance } from '../../../../src/runtime/daemon/sink/owner.ts';
 import { glanceOnMac } from '../../../../src/runtime/daemon/sink/owner-mac.ts';
@@ -102,19 +103,48 @@ describe('Codex’s hooks (S-420)', () => {
     ['Interrupt', {}, observe('stop', { outcome: 'stopped' })],
     ['SubagentStart', {}, observe('post_tool_use')],
     ['SubagentStop', {}, observe('transcript_discovered')],
+    ['SubagentStart', { agent_id: 'child' }, observe('transcript_discovered')],
+    ['SubagentStop', { agent_id: 'child' }, observe('post_tool_use')],
+    ['SubagentStart', { agent_id: ID }, observe('post_tool_use')],
     ['PreCompact', {}, observe('post_tool_use')],
     ['PostCompact', { trigger: 'auto' }, observe('transcript_discovered')],
     ['PostCompact', { trigger: 'manual' }, observe('stop', { outcome: 'none' })],
     ['SessionEnd', { reason: 'other' }, { op: 'end', reason: 'other' }],
     ['PreModelRequest', {}, undefined],
     ['PostModelRequest', {}, undefined],
-  ])('C-142 R-18: %s %j', (name, extra, expected) => {
+  ])('C-142 R-14 R-18 S-414: %s %j', (name, extra, expected) => {
     expect(codex(name, extra) as unknown).toEqual(expected);
   });
 
   test('a thread without a file (`--ephemeral`) is reported by nothing', () => {
     expect(codex('Stop', { transcript_path: null })).toBeUndefined();
   });
+});
+
+describe('every recorded hook of Codex', () => {
+  const folder = join(RECORDINGS, '..', 'codex');
+  const payloads = readdirSync(folder)
+    .map((name) => join(folder, name, 'hooks.jsonl'))
+    .filter((path) => existsSync(path))
+    .flatMap((path) => lines(path) as Readonly<Record<string, unknown>>[])
+    .map((line) => (line['input'] ?? line['payload'] ?? line) as Readonly<Record<string, unknown>>);
+
+  test('R-14 R-18: the sink and the adapter’s mapping say the same, to the outcome', () => {
+    const mapped = payloads.filter((payload) => mapHook('codex', payload));
+    expect(mapped.length).toBeGreaterThan(200);
+    for (const payload of payloads) expect(bySink(payload)).toEqual(byAdapter(payload));
+  });
+
+  const bySink = (payload: Readonly<Record<string, unknown>>) => {
+    const op = mapHook('codex', payload);
+    if (!op) return undefined;
+    if (op.op === 'end') return { event: 'end', ending: undefined };
+    return { event: wordOf(op), ending: op.outcome };
+  };
+  const byAdapter = (payload: Readonly<Record<string, unknown>>) => {
+    const report = mapCodexHook(payload, 0)?.report;
+    return report && { event: report.event, ending: report.noTurn ? 'none' : report.outcome };
+  };
 });
 
 interface RecordedHook {
