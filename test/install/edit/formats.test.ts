@@ -163,6 +163,20 @@ const rows: readonly Row[] = [
     after: 'a: []\nb: 1\n',
   },
   {
+    given: 'a folded YAML text that comes to stand last keeps the line end that is its own',
+    format: 'yaml',
+    before: 'k13: >-\r\n    folded\r\n    text\r\n"k10 é": 1e3',
+    operations: [removeKey(['k10 é']), setValue(['new'], {})],
+    after: 'k13: >-\r\n    folded\r\n    text\r\nnew: {}\r\n',
+  },
+  {
+    given: 'a YAML text in a list that comes to stand last keeps it too',
+    format: 'yaml',
+    before: 'a:\n  - |\n    text\n  - last',
+    operations: [removeFromArray(['a'], 1)],
+    after: 'a:\n  - |\n    text\n',
+  },
+  {
     given: 'case 19: a key inside a quoted value over several lines is no key',
     format: 'env',
     before:

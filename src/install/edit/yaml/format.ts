@@ -156,7 +156,8 @@ class YamlDocument implements SourceDocument {
   private dropLines(slot: Span): readonly TextEdit[] {
     const lines = wholeLines(this.text, slot, this.comments);
     if (lines === undefined) return [deleteSpan(slot.start, slot.end)];
-    return keepOpenEnd(this.text, [deleteSpan(lines.start, lines.end)]);
+    const deletion = [deleteSpan(lines.start, lines.end)];
+    return endsBlock(this.root, lines.start) ? deletion : keepOpenEnd(this.text, deletion);
   }
 
   private endOf(node: YamlNode): number {
@@ -174,6 +175,13 @@ class YamlDocument implements SourceDocument {
   private nodeAt(path: Path): YamlNode | undefined {
     return path.length === 0 ? this.root : this.slotAt(path)?.value;
   }
+}
+
+/** Whether a block scalar ends there: the line end before is then its own, and may be part of what it says. */
+function endsBlock(node: YamlNode, offset: number): boolean {
+  if (node.kind === 'scalar') return node.style === 'block' && node.end === offset;
+  const slots: readonly YamlSlot[] = node.kind === 'object' ? node.entries : node.items;
+  return slots.some((slot) => endsBlock(slot.value, offset));
 }
 
 const isNested = (value: Data): boolean => isArray(value) || isObject(value);
