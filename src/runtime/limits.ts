@@ -176,3 +176,57 @@ export const CONTROL = {
   /** From this size on a push into a session warns first (X10). */
   hugeSessionBytes: 64 * MIB,
 } as const;
+
+/** Our own settings file. */
+export const CONFIG = {
+  /** A larger file is no settings file. */
+  fileBytes: 256 * KIB,
+  /** How often the daemon looks whether it has changed. */
+  lookMs: 2 * SECOND,
+} as const;
+
+/** Telling the owner. */
+export const NOTIFY = {
+  /** How long an end or a wait must stand before it is told. */
+  settleMs: 2 * SECOND,
+  /** Two feeds date one wait at most this far apart: it is the same wait. */
+  sameWaitMs: SECOND,
+  /** A turn that was seen open before a restart and ended this long ago is still told; later it is old news. */
+  resumeMs: 10 * MINUTE,
+  /** How often it is looked again while quiet hours hold something back. */
+  quietLookMs: 30 * SECOND,
+  /** How long "done" waits for background shells, minutes. */
+  shellPatienceMinutes: 10,
+  /** Sessions in the ledger, and how long one that nothing happened in is kept. */
+  ledgerSessions: 2_000,
+  ledgerMs: 30 * 24 * HOUR,
+  /** Bytes of the ledger file that are read. */
+  ledgerBytes: 2 * MIB,
+  /** Notices that wait for their sinks; beyond it the oldest is dropped and counted. */
+  queued: 64,
+  /** A command's time, seconds, and what may be asked for; bytes of what it says that are kept for the log. */
+  commandSeconds: 10,
+  commandMaxSeconds: 120,
+  commandKeepBytes: 4 * KIB,
+  commandArguments: 64,
+  argumentChars: 4_096,
+  /** One attempt of a webhook, seconds; the pauses before its second and third attempt. */
+  webhookSeconds: 5,
+  webhookMaxSeconds: 60,
+  webhookPausesMs: [2 * SECOND, 10 * SECOND],
+  urlChars: 2_048,
+  /** The desktop's notifier program. */
+  desktopMs: 10 * SECOND,
+  quietRanges: 16,
+  /** A folder's name and a title, in graphemes. */
+  folderChars: 40,
+  titleChars: 80,
+} as const;
+
+/** The line for prompts, bars and menus. */
+export const STATUS_LINE = {
+  /** From connecting to the answer; without one the documented fallback is printed. */
+  answerMs: 100,
+  /** Sessions in one answer, those that need their user first. */
+  sessions: 20,
+} as const;
