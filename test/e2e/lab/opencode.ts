@@ -12,8 +12,8 @@ export interface OpenCode {
   /** Opens the terminal program, which listens nowhere, and waits for its prompt. */
   open(folder: string, ...args: string[]): Promise<Terminal>;
   run(folder: string, prompt: string): Started;
-  /** Starts `opencode serve` with this password and waits until it listens. */
-  serve(folder: string, password: string): Promise<OpenCodeServer>;
+  /** Starts `opencode serve`, with this password if one is given, and waits until it listens. */
+  serve(folder: string, password?: string): Promise<OpenCodeServer>;
 }
 
 /** A client of the server's HTTP interface: what another front end does. */
@@ -47,7 +47,7 @@ export async function prepareOpenCode(lab: Lab): Promise<OpenCode> {
     run: (cwd, prompt) => lab.start(['opencode', 'run', '--format', 'json', prompt], cwd),
     async serve(cwd, password) {
       const command = ['opencode', 'serve', '--hostname', '127.0.0.1', '--port', '0'];
-      const program = lab.start(command, cwd, { OPENCODE_SERVER_PASSWORD: password });
+      const program = lab.start(command, cwd, password ? { OPENCODE_SERVER_PASSWORD: password } : {});
       const url = await until(
         'the server to listen',
         () => /listening on (http:\S+)/.exec(program.output())?.[1],
@@ -77,12 +77,12 @@ function configuration(url: string) {
   };
 }
 
-function clientOf(url: string, password: string, folder: string, pid: number): OpenCodeServer {
-  const authorization = `Basic ${btoa(`opencode:${password}`)}`;
+function clientOf(url: string, password: string | undefined, folder: string, pid: number): OpenCodeServer {
+  const login = password ? { authorization: `Basic ${btoa(`opencode:${password}`)}` } : {};
   const call = async (method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> => {
     const response = await fetch(`${url}${path}?directory=${encodeURIComponent(folder)}`, {
       method,
-      headers: { authorization, 'content-type': 'application/json' },
+      headers: { ...login, 'content-type': 'application/json' },
       ...(body ? { body: JSON.stringify(body) } : {}),
     });
     const words = await response.text();

@@ -30,9 +30,11 @@ function read(body: Body): ModelRequest | undefined {
   const messages = objectsOf(body['messages']);
   const spoken = messages.findLastIndex((one) => one['role'] === 'user');
   if (spoken < 0) return undefined;
+  const results = messages.slice(spoken).filter((one) => one['role'] === 'tool');
   return {
     prompt: textOf(messages[spoken]?.['content']),
-    round: messages.slice(spoken).filter((one) => one['role'] === 'tool').length,
+    round: results.length,
+    results: results.map((one) => textOf(one['content'])),
     tools: namesOf(body['tools']),
     model: String(body['model']),
   };

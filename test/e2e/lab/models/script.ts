@@ -34,6 +34,8 @@ export interface ModelRequest {
   readonly prompt: string;
   /** How many rounds of tool results follow these words. */
   readonly round: number;
+  /** What the tools of these rounds gave, where the protocol's reader here keeps it. */
+  readonly results?: readonly string[];
   /** Names of the tools that the program offers; none for side jobs like finding a title. */
   readonly tools: readonly string[];
   readonly model: string;
