@@ -7,6 +7,7 @@ import type {
   TurnResult,
   TurnSink,
 } from '../../../runtime/control/driver.ts';
+import { createWaiters } from '../../../runtime/control/waiters.ts';
 import type { ApprovalAnswer, ApprovalResult, PendingRequest, Refusal } from '../../../runtime/control.ts';
 import { CONTROL } from '../../../runtime/limits.ts';
 import type { KillReport, ProcessHost } from '../../../runtime/process/types.ts';
@@ -19,7 +20,6 @@ import { answerLine, controlError, pendingOf } from './questions.ts';
 import type { StreamEvent, ToolQuestion } from './stream.ts';
 import { controlHost } from './system.ts';
 import { createTurnReader, type TurnReader, type TurnStep } from './turn.ts';
-import { createWaiters } from './waiters.ts';
 
 /** What a process was started with; a message with other wishes gets another process. */
 type Manner = Pick<Message, 'approvals' | 'model'>;

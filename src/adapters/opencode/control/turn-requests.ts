@@ -1,4 +1,5 @@
 import type { Message, TurnSink } from '../../../runtime/control/driver.ts';
+import { createWaiters } from '../../../runtime/control/waiters.ts';
 import type { ApprovalAnswer, ApprovalResult } from '../../../runtime/control.ts';
 import type { SessionRef } from '../../../runtime/session/session.ts';
 import type { Endpoint } from '../endpoints.ts';
@@ -7,7 +8,6 @@ import { noSuchRequest, STALE, serverRefused, unreachable } from './refusals.ts'
 import { type AskedRequest, DENIED, noteWords, pendingOf, replyOf } from './requests.ts';
 import { sendReply } from './server-calls.ts';
 import type { TurnTimes } from './turn-times.ts';
-import { createWaiters } from './waiters.ts';
 
 export interface TurnRequestsOptions {
   readonly endpoint: Endpoint;
