@@ -1,0 +1,197 @@
+import type { LiveConfig } from '../config/live.ts';
+import { isQuiet } from '../config/quiet-hours.ts';
+import type { NotificationSettings, TitlePrivacy } from '../config/schema.ts';
+import { showTitle } from '../config/titles.ts';
+import type { Scheduler } from '../daemon/clock.ts';
+import type { ServiceLog } from '../daemon/log.ts';
+import type { RuntimeInstance } from '../feed.ts';
+import { NOTIFY } from '../limits.ts';
+import type { Session } from '../session/session.ts';
+import { createDecider, type Decider } from './decide.ts';
+import type { StoredLedger } from './ledger.ts';
+import type { Notice } from './notice.ts';
+import { createRuntimeDecider, type RuntimeDecider } from './runtimes.ts';
+import type { Sink } from './sinks/sink.ts';
+
+/** What the notifier watches: the daemon's one registry. */
+export interface NotifierSource {
+  /** Resolves when everything has been looked at once. */
+  readonly ready: Promise<void>;
+  onChange(listener: () => void): () => void;
+  sessions(): readonly Session[];
+  instances(): readonly RuntimeInstance[];
+  now(): number;
+}
+
+export interface NotifierOptions {
+  readonly source: NotifierSource;
+  readonly config: LiveConfig;
+  readonly ledger: StoredLedger;
+  readonly scheduler: Scheduler;
+  readonly log: ServiceLog;
+  labelOf(runtimeId: string): string;
+  sinks(settings: NotificationSettings): readonly Sink[];
+}
+
+/** How notifying goes, for `daemon status`. */
+export interface NotifierStatus {
+  readonly enabled: boolean;
+  readonly sinks: readonly string[];
+  readonly told: number;
+  readonly delivered: number;
+  readonly failed: number;
+  /** The newest failure: which sink, and why. */
+  readonly lastFailure?: string;
+}
+
+export interface Notifier {
+  status(): NotifierStatus;
+  /** Ends what is being delivered. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Tells the owner what the registry shows, while notifications are on. What is to be told is written down before it is
+ * told (N5): a crash in between loses one notice, and repeats none. A sink that fails is logged and counted; a notice is
+ * not brought again, since its sinks try again by themselves where that makes sense.
+ */
+export function startNotifier(options: NotifierOptions): Notifier {
+  const { source, config, ledger, scheduler, log } = options;
+  const counts = { told: 0, delivered: 0, failed: 0, lastFailure: '' };
+  const state = {
+    watching: undefined as { sessions: Decider; runtimes: RuntimeDecider } | undefined,
+    stopped: false,
+    ready: false,
+    cancel: () => {},
+    queue: [] as Notice[],
+    delivering: Promise.resolve(),
+    isDelivering: false,
+  };
+  const ended = new AbortController();
+  const settings = () => config.current().config.notifications;
+
+  const begin = (): { sessions: Decider; runtimes: RuntimeDecider } => {
+    const sessions = createDecider({
+      ledger,
+      wants: (kind) => settings().states[kind],
+      isQuiet: (now) => isQuiet(settings().quietHours, now),
+      patienceMs: () => settings().shellPatienceMinutes * 60_000,
+      labelOf: options.labelOf,
+    });
+    const runtimes = createRuntimeDecider(options.labelOf);
+    sessions.begin(source.sessions(), source.now());
+    runtimes.begin(source.instances());
+    return { sessions, runtimes };
+  };
+
+  const look = (): void => {
+    if (state.stopped || !state.ready) return;
+    state.cancel();
+    if (!settings().enabled) {
+      state.watching = undefined;
+      return;
+    }
+    const watching = (state.watching ??= begin());
+    const now = source.now();
+    const all = source.sessions();
+    const news = [
+      ...watching.sessions.observe(all, now),
+      ...runtimeNews(watching.runtimes, source, settings(), now),
+    ];
+    const unsaved = ledger.save();
+    if (unsaved !== undefined) log('warn', 'notify_ledger', { error: unsaved });
+    tell(news);
+    const next = Math.min(watching.sessions.nextAt() ?? Infinity, watching.runtimes.nextAt() ?? Infinity);
+    if (Number.isFinite(next)) state.cancel = scheduler.after(Math.max(1, next - now), look);
+  };
+
+  const tell = (news: readonly Notice[]): void => {
+    for (const notice of news) {
+      counts.told += 1;
+      state.queue.push(notice);
+    }
+    const tooMany = state.queue.splice(0, Math.max(0, state.queue.length - NOTIFY.queued));
+    for (const notice of tooMany) log('warn', 'notify_dropped', { event: notice.event, reason: 'queue' });
+    if (state.queue.length > 0 && !state.isDelivering) state.delivering = deliverAll();
+  };
+
+  /** One notice after the other, each to all sinks at once. */
+  const deliverAll = async (): Promise<void> => {
+    state.isDelivering = true;
+    for (let notice = state.queue.shift(); notice !== undefined; notice = state.queue.shift()) {
+      const shown = withPrivacy(notice, config.current().config.privacy.titles);
+      await Promise.all(options.sinks(settings()).map((sink) => deliver(sink, shown)));
+      if (state.stopped) break;
+    }
+    state.isDelivering = false;
+  };
+
+  const deliver = async (sink: Sink, notice: Notice): Promise<void> => {
+    const result = await sink.send(notice, ended.signal);
+    if (result.kind === 'delivered') counts.delivered += 1;
+    else {
+      counts.failed += 1;
+      counts.lastFailure = `${sink.name}: ${result.reason}`;
+    }
+    const reason = result.kind === 'failed' ? { reason: result.reason } : {};
+    log(result.kind === 'failed' ? 'warn' : 'info', 'notified', {
+      event: notice.event,
+      id: notice.id,
+      sink: sink.name,
+      outcome: result.kind,
+      ...reason,
+    });
+  };
+
+  const unlisten = [source.onChange(look), config.onChange(look)];
+  source.ready.then(() => {
+    state.ready = true;
+    look();
+  });
+
+  return {
+    status: () => ({
+      enabled: settings().enabled,
+      sinks: options.sinks(settings()).map(({ name, words }) => `${name}: ${words}`),
+      told: counts.told,
+      delivered: counts.delivered,
+      failed: counts.failed,
+      ...(counts.lastFailure === '' ? {} : { lastFailure: counts.lastFailure }),
+    }),
+    async stop() {
+      state.stopped = true;
+      state.cancel();
+      for (const end of unlisten) end();
+      ended.abort();
+      await state.delivering;
+      ledger.save();
+    },
+  };
+}
+
+function runtimeNews(
+  decider: RuntimeDecider,
+  source: NotifierSource,
+  settings: NotificationSettings,
+  now: number,
+): readonly Notice[] {
+  const countOf = (ids: readonly string[]) =>
+    source.sessions().filter(({ ref }) => ids.includes(ref.runtimeId)).length;
+  const news = decider.observe(source.instances(), now, countOf);
+  const isTold = settings.states.runtimes && !isQuiet(settings.quietHours, now);
+  return isTold ? news : [];
+}
+
+/** What a sink with details may show is bound by the owner's own choice for titles, too (R-37). */
+function withPrivacy(notice: Notice, titles: TitlePrivacy): Notice {
+  const { title, workDir, error } = notice.details;
+  const shown = showTitle({ title, workDir }, titles);
+  return {
+    ...notice,
+    details: {
+      ...(shown.title === undefined ? {} : { title: shown.title }),
+      ...(shown.workDir === undefined ? {} : { workDir: shown.workDir }),
+      ...(error === undefined || titles === 'hidden' ? {} : { error }),
+    },
+  };
+}
