@@ -70,6 +70,12 @@ export const SESSIONS = {
   repoCacheMs: MINUTE,
   /** How often owner processes are looked at (K-09). */
   pidPollMs: 10 * SECOND,
+  /** How often transcripts and rollouts are listed although nothing was notified (K-10). */
+  filesPollMs: 5 * SECOND,
+  /** A living thread is announced again no more often than this (K-12, S-626). */
+  rolloutHeartbeatMs: MINUTE,
+  /** Bytes of a rollout within which its first line must end (K-13). */
+  rolloutHeadBytes: MIB,
 } as const;
 
 /** The hook sink. */
@@ -202,7 +208,7 @@ export const NOTIFY = {
   ledgerMs: 30 * 24 * HOUR,
   /** Bytes of the ledger file that are read. */
   ledgerBytes: 2 * MIB,
-  /** Notices that wait for their sinks; beyond it the oldest is dropped and counted. */
+  /** Notices that wait for one sink; what comes beyond is dropped, logged and counted. */
   queued: 64,
   /** A command's time, seconds, and what may be asked for; bytes of what it says that are kept for the log. */
   commandSeconds: 10,

@@ -63,10 +63,8 @@ export function startNotifier(options: NotifierOptions): Notifier {
     stopped: false,
     ready: false,
     cancel: () => {},
-    queue: [] as Notice[],
-    delivering: Promise.resolve(),
-    isDelivering: false,
   };
+  const lines = new Map<string, { waiting: number; last: Promise<void> }>();
   const ended = new AbortController();
   const settings = () => config.current().config.notifications;
 
@@ -91,7 +89,8 @@ export function startNotifier(options: NotifierOptions): Notifier {
       state.watching = undefined;
       return;
     }
-    const watching = (state.watching ??= begin());
+    const watching = state.watching ?? begin();
+    state.watching = watching;
     const now = source.now();
     const all = source.sessions();
     const news = [
@@ -105,25 +104,29 @@ export function startNotifier(options: NotifierOptions): Notifier {
     if (Number.isFinite(next)) state.cancel = scheduler.after(Math.max(1, next - now), look);
   };
 
+  /** Each sink goes at its own pace: a webhook that tries again keeps no banner back. */
   const tell = (news: readonly Notice[]): void => {
-    for (const notice of news) {
-      counts.told += 1;
-      state.queue.push(notice);
+    counts.told += news.length;
+    const { privacy, notifications } = config.current().config;
+    const sinks = news.length > 0 ? options.sinks(notifications) : [];
+    for (const sink of sinks) {
+      for (const notice of news) enqueue(sink, withPrivacy(notice, privacy.titles));
     }
-    const tooMany = state.queue.splice(0, Math.max(0, state.queue.length - NOTIFY.queued));
-    for (const notice of tooMany) log('warn', 'notify_dropped', { event: notice.event, reason: 'queue' });
-    if (state.queue.length > 0 && !state.isDelivering) state.delivering = deliverAll();
   };
 
-  /** One notice after the other, each to all sinks at once. */
-  const deliverAll = async (): Promise<void> => {
-    state.isDelivering = true;
-    for (let notice = state.queue.shift(); notice !== undefined; notice = state.queue.shift()) {
-      const shown = withPrivacy(notice, config.current().config.privacy.titles);
-      await Promise.all(options.sinks(settings()).map((sink) => deliver(sink, shown)));
-      if (state.stopped) break;
+  const enqueue = (sink: Sink, notice: Notice): void => {
+    const line = lines.get(sink.name) ?? { waiting: 0, last: Promise.resolve() };
+    lines.set(sink.name, line);
+    if (line.waiting >= NOTIFY.queued) {
+      counts.failed += 1;
+      log('warn', 'notify_dropped', { event: notice.event, sink: sink.name, reason: 'queue' });
+      return;
     }
-    state.isDelivering = false;
+    line.waiting += 1;
+    line.last = line.last.then(async () => {
+      if (!state.stopped) await deliver(sink, notice);
+      line.waiting -= 1;
+    });
   };
 
   const deliver = async (sink: Sink, notice: Notice): Promise<void> => {
@@ -163,7 +166,7 @@ export function startNotifier(options: NotifierOptions): Notifier {
       state.cancel();
       for (const end of unlisten) end();
       ended.abort();
-      await state.delivering;
+      await Promise.all([...lines.values()].map(({ last }) => last));
       ledger.save();
     },
   };
