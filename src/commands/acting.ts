@@ -14,10 +14,18 @@ import { resolveSession } from './resolve.ts';
 import { nearest } from './suggest.ts';
 import { adapterContext, type World } from './world.ts';
 
-/** What acting on sessions gets of the world. */
-export function controlContext(world: World): ControlContext {
+/**
+ * What acting on sessions gets of the world. A server that the user names with `--opencode-url` goes the way of the
+ * environment, since the host that follows the turn must find it, too.
+ */
+export function controlContext(
+  world: World,
+  args: { readonly 'opencode-url'?: string | undefined } = {},
+): ControlContext {
+  const url = args['opencode-url'];
   return {
     ...adapterContext(world),
+    ...(url === undefined ? {} : { env: { ...world.env, SHADOWOB_CONNECTOR_OPENCODE_URL: url } }),
     connectorHome: connectorHome(world.env, world.home),
     self: world.self,
     version: world.version,

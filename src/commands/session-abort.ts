@@ -42,7 +42,7 @@ export const sessionAbort = defineCommand({
     }
     const { ref, known } = await findTarget(world, id, args);
     const control = await controlOf(world, ref.runtimeId);
-    const context = controlContext(world);
+    const context = controlContext(world, args);
     const abort = capable(control, 'abort', ref.runtimeId).bind(control);
     const left = await withdrawLeft(context, ref);
     const asked = await abort(context, {

@@ -1,3 +1,4 @@
+import type { ControlContext } from '../adapters/adapter.ts';
 import type { ApprovalAnswer, ApprovalResult, Decision, PendingRequest } from '../runtime/control.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { needsUser } from '../runtime/session/project.ts';
@@ -44,7 +45,7 @@ export const sessionApprove = defineCommand({
     { command: 'session-approve c3fc224a --answer "Option B"', says: 'the answer to a question' },
   ],
   async run(args, world): Promise<Answer> {
-    const warnings = await sweepLines(controlContext(world));
+    const warnings = await sweepLines(controlContext(world, args));
     const decision = readDecision(args);
     const waiting = await waitingRequests(world, args);
     if (args.request === undefined) {
@@ -67,7 +68,7 @@ export const sessionApprove = defineCommand({
       };
     }
     const answer = answerTo(request, decision, args);
-    return answering(world, request, answer, warnings);
+    return answering(world, request, answer, { context: controlContext(world, args), warnings });
   },
 });
 
@@ -103,7 +104,7 @@ function readDecision(args: ApproveArgs): Decision | undefined {
 
 /** Asked of the runtimes each time: nothing that waits is remembered here (A6). */
 async function waitingRequests(world: World, args: ApproveArgs): Promise<readonly PendingRequest[]> {
-  const context = controlContext(world);
+  const context = controlContext(world, args);
   const able = await actingAdapters(world, args.runtime);
   const lists = await Promise.all(able.map(async ({ control }) => (await control.pending?.(context)) ?? []));
   return lists
@@ -151,11 +152,11 @@ async function answering(
   world: World,
   request: PendingRequest,
   answer: ApprovalAnswer,
-  warnings: readonly string[],
+  { context, warnings }: { readonly context: ControlContext; readonly warnings: readonly string[] },
 ): Promise<Answer> {
   const { runtimeId } = request.session;
   const control = await controlOf(world, runtimeId);
-  const result: ApprovalResult = (await control.approve?.(controlContext(world), answer)) ?? {
+  const result: ApprovalResult = (await control.approve?.(context, answer)) ?? {
     kind: 'refused',
     refusal: { reason: 'this can’t be answered from outside', kind: 'unsupported', next: 'Answer it there.' },
   };

@@ -16,6 +16,7 @@ export const sessionCreate = defineCommand({
     model: { type: 'string', description: 'The model, as the runtime calls it', valueHint: 'name' },
     title: { type: 'string', description: 'A name for it, where the runtime has them', valueHint: 'text' },
     ...APPROVAL_ARGS,
+    'opencode-url': { type: 'string', description: 'An OpenCode server to ask', valueHint: 'url' },
   },
   examples: [
     {
@@ -26,7 +27,7 @@ export const sessionCreate = defineCommand({
   async run(args, world): Promise<Answer> {
     const policy = readPolicy(args);
     const control = await controlOf(world, args.runtime);
-    const context = controlContext(world);
+    const context = controlContext(world, args);
     const create = capable(control, 'create', args.runtime).bind(control);
     const warnings = await sweepLines(context);
     const result = await create(context, {

@@ -57,7 +57,7 @@ export const sessionSend = defineCommand({
   ],
   async run(args, world): Promise<Answer> {
     const { request, control, ref } = await readOrder(args, world);
-    const context = controlContext(world);
+    const context = controlContext(world, args);
     const send = capable(control, 'send', ref.runtimeId).bind(control);
     const swept = await sweepLines(context);
     const run: Sending = {

@@ -37,8 +37,9 @@ export interface StartOptions {
 }
 
 /**
- * Starts `opencode serve` on a free port of 127.0.0.1 with a generated password, and writes it down. The port is chosen
- * here: `--port 0` takes 4096 first, which is the user's. Resolves once it says that it listens.
+ * Starts `opencode serve` on a free port of 127.0.0.1 with a generated password. The port is chosen here: `--port 0`
+ * takes 4096 first, which is the user's. It is written down before it listens, which takes seconds: if this process is
+ * killed meanwhile, the next one finds it (K1). Resolves once it says that it listens.
  */
 export async function startOwnServer(
   context: ControlContext,
@@ -76,21 +77,29 @@ async function startOnce(
     stdin: '',
   });
   if (child.kind !== 'started') return didNotStart(child.message);
-  const url = await readUrl(child);
-  const process = await identified(child.identity, host);
-  child.letGo();
-  if (url === undefined) {
-    await killTree(process, {}, host);
-    return didNotStart('it did not say that it listens');
-  }
   const now = context.now();
-  const owner = life === 'turn' ? { owner: ourselves() } : {};
-  const server: OwnServer = { life, process, url, credentials, startedAt: now, usedAt: now, ...owner };
-  const written = writeServer(context.connectorHome, server);
-  if (written.kind !== 'failed') return server;
-  // A server that can't be found again must not be left running.
-  await killTree(process, {}, host);
-  return didNotStart(`it could not be written down (${written.code})`);
+  const begun: OwnServer = {
+    life,
+    process: child.identity,
+    url: `http://127.0.0.1:${port}`,
+    credentials,
+    startedAt: now,
+    usedAt: now,
+    ...(life === 'turn' ? { owner: ourselves() } : {}),
+  };
+  const written = writeServer(context.connectorHome, begun);
+  const listens = written.kind !== 'failed' && (await readUrl(child)) === begun.url;
+  const server = { ...begun, process: await identified(child.identity, host) };
+  child.letGo();
+  // Where the start of a process costs a program to learn, the record gets it only now.
+  const again = listens && server.process !== begun.process;
+  const kept = again ? writeServer(context.connectorHome, server) : written;
+  if (listens && kept.kind !== 'failed') return server;
+  // A server that can't be found again, or does not listen, must not be left running.
+  const report = await killTree(server.process, {}, host);
+  if (report.gone) forgetServer(context.connectorHome, begun);
+  if (kept.kind === 'failed') return didNotStart(`it could not be written down (${kept.code})`);
+  return didNotStart('it did not say that it listens');
 }
 
 /** npm's shim on Windows is a script; only fixed words and a port follow its path. */
@@ -122,7 +131,7 @@ function freePort(): Promise<number | undefined> {
 const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d{1,5})\s/;
 
 /** The address that the server prints; undefined when it ends, or says nothing in time. */
-async function readUrl({ stdout }: DetachedChild): Promise<string | undefined> {
+async function readUrl({ stdout }: Pick<DetachedChild, 'stdout'>): Promise<string | undefined> {
   const reader = stdout.getReader();
   const decoder = new TextDecoder();
   const timer = setTimeout(() => void reader.cancel(), START_MS);

@@ -29,8 +29,8 @@ export class TurnRequests {
   readonly #answering = new Set<string>();
   readonly #seen = new Set<string>();
   readonly #replies = createWaiters();
-  /** What was refused without asking anybody. */
-  readonly #refused: string[] = [];
+  /** What was refused without asking anybody, by request id. */
+  readonly #refused = new Map<string, string>();
 
   constructor(options: TurnRequestsOptions) {
     this.#options = options;
@@ -50,20 +50,22 @@ export class TurnRequests {
           ? 'allow-once'
           : undefined;
     if (byPolicy) {
-      this.#decide(request, byPolicy, DENIED);
+      void this.#decide(request, byPolicy, DENIED);
       return;
     }
     this.#asked.set(request.id, request);
     if (sink.request(pendingOf(request, session, now()))) return;
     this.#asked.delete(request.id);
-    this.#decide(request, 'deny', 'Too many requests wait for the user already.');
+    void this.#decide(request, 'deny', 'Too many requests wait for the user already.');
   }
 
-  #decide(request: AskedRequest, decision: 'allow-once' | 'deny', note: string): void {
-    const { raw, kind } = request;
-    if (decision === 'deny') this.#refused.push(String(raw['permission'] ?? kind));
+  /** A reply that did not arrive is given again when the server is next asked what waits: nobody else would. */
+  async #decide(request: AskedRequest, decision: 'allow-once' | 'deny', note: string): Promise<void> {
+    const { raw, kind, id, directory } = request;
+    if (decision === 'deny') this.#refused.set(id, String(raw['permission'] ?? kind));
     const reply = replyOf(request, { decision, note });
-    void sendReply(this.#options.endpoint, request.directory, reply, this.#options.times.acceptMs);
+    const posted = await sendReply(this.#options.endpoint, directory, reply, this.#options.times.acceptMs);
+    if (posted.kind === 'failed' || posted.status >= 500) this.#seen.delete(id);
   }
 
   /** The server says that a request has its answer, whoever gave it. */
@@ -114,9 +116,9 @@ export class TurnRequests {
 
   /** What the user should know at the end. */
   notes(): readonly string[] {
-    const count = this.#refused.length;
+    const count = this.#refused.size;
     if (count === 0) return [];
-    const names = [...new Set(this.#refused)].join(', ');
+    const names = [...new Set(this.#refused.values())].join(', ');
     return [`${count} request${count === 1 ? ' was' : 's were'} refused: ${names}`];
   }
 

@@ -299,6 +299,21 @@ describe.skipIf(process.platform === 'win32')('the managed server', () => {
     await nothingLeft(stage);
   });
 
+  test('K1: one that does not listen yet when our process is killed is found again, and ended', async () => {
+    await using stage = openStage({ FAKE_OPENCODE_MUTE: '1' });
+    const send = stage.start(['session-send', stage.session(), '--message', 'hello', '--wait']);
+    const record = await until(() => listServers(stage.connectorHome)[0]);
+    const host = await until(() => listRecords(stage.connectorHome)[0]);
+    process.kill(host.host.pid, 'SIGKILL');
+    process.kill(send.pid, 'SIGKILL');
+    await send.exited;
+    await until(() => !isAlive(host.host.pid));
+    expect(isAlive(record.process.pid)).toBe(true);
+    await stage.run(['session-approve']);
+    expect(isAlive(record.process.pid)).toBe(false);
+    await nothingLeft(stage);
+  });
+
   test('a pid that belongs to another process by now is never signalled', async () => {
     await using stage = openStage();
     await using stranger = Bun.spawn(['sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] });
@@ -368,6 +383,36 @@ describe.skipIf(process.platform === 'win32')('a server of the user’s', () => 
     expect(await listed.text()).toContain(second);
     expect(document(await stage.run(['session-approve', '--json']))['requests']).toEqual([]);
     expect((await stage.run(['session-approve', second, '--allow'])).code).toBe(EXIT.notFound);
+  });
+
+  test('--opencode-url names it to every command that acts, and to the host that follows the turn', async () => {
+    await using stage = openStage();
+    const id = stage.session();
+    const { url } = await stage.server({ OPENCODE_SERVER_PASSWORD: 'secret' });
+    const address = new URL(url);
+    Object.assign(address, { username: 'opencode', password: 'secret' });
+    // Another one that the environment names is not the one that is meant.
+    const env = { SHADOWOB_CONNECTOR_OPENCODE_URL: 'http://127.0.0.1:9' };
+    const run = (...args: string[]) =>
+      stage.run([...args, '--json', '--opencode-url', address.href], { env });
+    const sent = await run('session-send', id, '--message', 'ask');
+    expect(document(sent)).toMatchObject({ accepted: true, mode: 'server' });
+    const waiting = await until(async () => {
+      const { requests } = document(await run('session-approve'));
+      return (requests as Json[])[0];
+    });
+    const allowed = await run('session-approve', String(waiting['requestId']), '--allow');
+    expect(document(allowed)).toMatchObject({ result: 'applied' });
+    await until(() => listRecords(stage.connectorHome).length === 0);
+    await fetch(`${url}/session/${id}/prompt_async?directory=${encodeURIComponent(stage.folder)}`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa('opencode:secret')}` },
+      body: JSON.stringify({ parts: [{ type: 'text', text: 'hang' }] }),
+    });
+    await until(() => messages(stage).includes('hang'));
+    expect(document(await run('session-abort', id))).toMatchObject({ stopped: true });
+    const made = await run('session-create', '--runtime', 'opencode', '--dir', stage.folder);
+    expect([document(made)['created'], starts(stage).length]).toEqual([true, 1]);
   });
 
   test.skipIf(process.platform !== 'linux')(

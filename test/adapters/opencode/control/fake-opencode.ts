@@ -324,6 +324,8 @@ async function act(request: Request, pathname: string, directory: string): Promi
 }
 
 function serve(): void {
+  // Loads for as long as a test likes, as a cold start does for seconds.
+  if (env['FAKE_OPENCODE_MUTE']) return void setInterval(() => {}, 1_000);
   const token = `Basic ${Buffer.from(`${env['OPENCODE_SERVER_USERNAME'] ?? 'opencode'}:${password}`).toString('base64')}`;
   const server = Bun.serve({
     hostname: after('--hostname') ?? '127.0.0.1',
