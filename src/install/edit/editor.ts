@@ -97,6 +97,8 @@ export interface Editor {
   remove(path: string, wiring: Wiring): Proposed;
   /** Takes back the last step that was done on the file. */
   undo(path: string): Proposed;
+  /** When the last step that still stands was done on the file, ISO 8601; `undefined` if there is none. */
+  lastStepAt(path: string): string | undefined;
   commit(change: Change): Outcome;
 }
 
@@ -192,6 +194,10 @@ export function createEditor(options: EditorOptions): Editor {
         (now, steps) => proposeRemoval(now, steps, wiring),
       ),
     undo: (path) => propose(path, () => NO_HANDS, proposeUndo),
+    lastStepAt(path) {
+      const found = look(path);
+      return found.kind === 'refused' ? undefined : settle(records.load(found.file), found.text).at(-1)?.at;
+    },
     commit,
   };
 }

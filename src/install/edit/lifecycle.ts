@@ -144,8 +144,9 @@ function removal(
 /** The first text that says what removal means; all of them are what the file was, carried along to now. */
 function findText(earlier: Iterable<Origin | undefined>, expected: Data, wiring: Wiring): Found | undefined {
   for (const origin of earlier) {
-    if (origin === undefined || !says(origin.text, expected, wiring.format)) continue;
-    return { text: origin.text, edits: invertEdits(origin.text ?? '', origin.edits), data: expected };
+    const data = origin === undefined ? undefined : dataIn(origin.text, wiring.format);
+    if (origin === undefined || data === undefined || !same(data, expected, wiring)) continue;
+    return { text: origin.text, edits: invertEdits(origin.text ?? '', origin.edits), data };
   }
   return undefined;
 }
@@ -256,6 +257,11 @@ function emptied(
 function dataIn(text: string | null, format: FormatId): Data | undefined {
   const read = readData(text, format);
   return read.kind === 'data' ? read.data : undefined;
+}
+
+function same(data: Data, expected: Data, wiring: Wiring): boolean {
+  const settled = wiring.settled ?? ((all: Data) => all);
+  return sameData(settled(data), settled(expected), FORMATS[wiring.format].rules.nullIsEmpty);
 }
 
 function says(text: string | null, expected: Data, format: FormatId): boolean {

@@ -19,4 +19,10 @@ export interface Wiring {
    * takes away those that it made.
    */
   remove(data: Data): readonly Operation[];
+  /**
+   * What of the data counts when an earlier text is compared with what removal means; all of it by default. Where
+   * removal also takes away what may have been there before us (S-823: empty groups at the end), the text that the
+   * file had is still preferred.
+   */
+  settled?(data: Data): Data;
 }

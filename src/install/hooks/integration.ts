@@ -28,10 +28,18 @@ export interface HooksContext {
   now(): number;
   readonly signal?: AbortSignal;
   readonly log: { debug(message: string): void; warn(message: string): void };
-  /** Versions of a runtime's programs on this computer, all that were found; `undefined`: one does not say. */
-  versions(runtimeId: string): Promise<readonly (string | undefined)[]>;
+  /** All programs of a runtime that were found on this computer, the one that a shell would start first. */
+  programs(runtimeId: string): Promise<readonly RuntimeProgram[]>;
   /** Options of the commands by name, without dashes; see {@link HooksOption}. */
   readonly options: Readonly<Record<string, string | undefined>>;
+}
+
+export interface RuntimeProgram {
+  readonly path: string;
+  /** Absent: it does not say. */
+  readonly version?: string;
+  /** The environment in which it finds what it needs, without marks of a session around us. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** An option that names another place than the usual one. It becomes an option of all three commands. */
@@ -61,7 +69,13 @@ export type HooksPlan =
   /** The runtime is not on this computer: nothing is made, and that is said (S-820). `message` is one sentence. */
   | { readonly kind: 'absent'; readonly message: string }
   /** It is all as it should be (C-327). */
-  | { readonly kind: 'nothing'; readonly files: readonly string[]; readonly notes: readonly string[] }
+  | {
+      readonly kind: 'nothing';
+      readonly files: readonly string[];
+      readonly notes: readonly string[];
+      /** Only where its flag was given. */
+      readonly consent?: Consent;
+    }
   | HooksRefusal
   | {
       readonly kind: 'changes';
