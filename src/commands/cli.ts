@@ -3,6 +3,7 @@ import type { Logger } from '../adapters/adapter.ts';
 import { selfCommand } from '../runtime/control/context.ts';
 import { HOST_COMMAND } from '../runtime/control/names.ts';
 import { ConnectorError, EXIT, type ExitCode, reasonOf } from '../runtime/errors.ts';
+import { compileSparingly } from '../runtime/process/compile-policy.ts';
 import { connectorHome } from '../runtime/store/home.ts';
 import { openIndex } from '../runtime/store/index-db.ts';
 import type { SessionIndex } from '../runtime/store/session-index.ts';
@@ -146,6 +147,7 @@ function showProgress(): { end(): void } {
 
 async function run(command: Command, argv: readonly string[], style: Style, json: boolean): Promise<number> {
   const args = parseCommandArgs(command, argv);
+  if (command.brief) compileSparingly();
   const stop = new AbortController();
   const onSignal = () => stop.abort();
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);

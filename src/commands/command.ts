@@ -60,6 +60,8 @@ export interface Command<Args extends ArgsDef = ArgsDef> {
   readonly args: Args;
   readonly examples: readonly Example[];
   readonly hidden?: boolean;
+  /** Looks, answers and ends: its process compiles sparingly (`runtime/process/compile-policy.ts`). */
+  readonly brief?: true;
   run(args: ParsedArgs<Args>, world: World): Promise<Answer>;
 }
 

@@ -22,6 +22,7 @@ export const overview = defineCommand({
     'Shows every session on this computer, those that wait for you first, then the runtimes that are installed and what can be done with each.',
   args: SESSION_FILTER_ARGS,
   examples: [{ command: '', says: 'who works, who is done, who waits for you' }],
+  brief: true,
   async run(args, world): Promise<Answer> {
     const filter = readFilter(args, world.cwd, world.now());
     const [look, found] = await Promise.all([

@@ -28,6 +28,7 @@ export const runtimeScan = defineCommand({
     { command: 'runtime-scan --sessions --json', says: 'runtimes and sessions as one JSON document' },
     { command: 'runtime-scan --refresh', says: 'after an update, without waiting for the file to tell' },
   ],
+  brief: true,
   async run(args, world): Promise<Answer> {
     const filter = readFilter(args, world.cwd, world.now());
     const wanted = filter.runtimes;

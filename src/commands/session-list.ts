@@ -25,6 +25,7 @@ export const sessionList = defineCommand({
     },
     { command: 'session-list --dir . --all', says: 'everything that ever ran in or below this folder' },
   ],
+  brief: true,
   async run(args, world): Promise<Answer> {
     const filter = readFilter(args, world.cwd, world.now());
     const look = await lookAround(world, filter, args.daemon !== false);

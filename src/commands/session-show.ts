@@ -37,6 +37,7 @@ export const sessionShow = defineCommand({
     { command: 'session-show 5c67492c', says: 'the session and its last 20 entries' },
     { command: 'session-show ses_dd1e --limit 100 --json', says: 'more of it, as JSON' },
   ],
+  brief: true,
   async run(args, world): Promise<Answer> {
     const entries = readEntries(args.limit);
     const filter = readFilter({ all: true, 'opencode-url': args['opencode-url'] }, world.cwd, world.now());

@@ -30,6 +30,7 @@ export const sessionWhy = defineCommand({
     { command: 'session-why 5c67492c', says: 'the evidence for that session' },
     { command: 'session-why codex:01a22e21 --json', says: 'the same as JSON, for one runtime’s id' },
   ],
+  brief: true,
   async run(args, world): Promise<Answer> {
     const filter = readFilter({ all: true, 'opencode-url': args['opencode-url'] }, world.cwd, world.now());
     const look = await lookAround(world, filter, args.daemon !== false);

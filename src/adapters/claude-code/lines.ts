@@ -1,4 +1,5 @@
 import type { Line } from '../../runtime/files/jsonl.ts';
+import { neverCompileTwice } from '../../runtime/process/compile-policy.ts';
 import { type Row, readRow } from './rows.ts';
 
 /** Bytes that tell a row's kind: before an attachment stand only two short keys. */
@@ -73,6 +74,8 @@ export function rowOf(line: Line): Row {
   look.row = row;
   return row;
 }
+
+neverCompileTwice(lookAt, readKind, typeOf, rowOf);
 
 /** Rows that carry a title. */
 export function isTitleKind(kind: string): boolean {

@@ -1,4 +1,5 @@
 import type { Line } from '../../runtime/files/jsonl.ts';
+import { neverCompileTwice } from '../../runtime/process/compile-policy.ts';
 import { kindOf, rowOf } from './lines.ts';
 import type { Envelope, Row } from './rows.ts';
 import { addTitle, type Titles } from './titles.ts';
@@ -55,6 +56,8 @@ function envelopeOf(row: Row): Envelope {
 function noteTime(line: Line): number | undefined {
   return kindOf(line) === 'queue-operation' ? timeOf(objectOf(line.record)?.['timestamp']) : undefined;
 }
+
+neverCompileTwice(isFirstPrompt, noteTime);
 
 /** Replies that are looked at for the session that asked for them. */
 const REPLIES_LOOKED_AT = 3;

@@ -1,6 +1,7 @@
 import type { FileStat } from '../../runtime/files/file-system.ts';
 import type { FileReader, OpenFile, ReadResult } from '../../runtime/files/head-tail.ts';
 import type { Line, LineCounts } from '../../runtime/files/jsonl.ts';
+import { neverCompileTwice } from '../../runtime/process/compile-policy.ts';
 import { isTitleKind, kindOf, rowOf } from './lines.ts';
 import { isFirstPrompt, readOrigin } from './origin.ts';
 import type { Envelope, Row } from './rows.ts';
@@ -66,6 +67,8 @@ function namesModel(line: Line): boolean {
   const row = rowOf(line);
   return row.kind === 'assistant' && row.model !== undefined;
 }
+
+neverCompileTwice(isBearing, namesModel);
 
 /** The summary of the lines at both ends; the same lines twice where a file was read whole. */
 export function summaryOf(
