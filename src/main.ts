@@ -1,6 +1,6 @@
 /**
- * The entry. Two paths load nothing else: `hook`, which runs inside of other programs' turns (R-24), and
- * `--version`. Everything else is imported on demand.
+ * The entry. Three paths load next to nothing: `hook`, which runs inside of other programs' turns (R-24), `status-line`,
+ * which runs in prompts and bars, and `--version`. Everything else is imported on demand.
  */
 import { writeSync } from 'node:fs';
 import { versionText } from './version.ts';
@@ -13,7 +13,15 @@ if (args[0] === 'hook') {
 } else if (args[0] === '--version' || args[0] === '-V') {
   // `process.stdout` takes 5 ms when it is first touched, a write to the descriptor takes none.
   writeSync(1, versionText());
+} else if (args[0] === 'status-line' && (await shortStatusLine(args.slice(1)))) {
+  // Printed: the short way took all of its words.
 } else {
   const { runCli } = await import('./commands/cli.ts');
   process.exitCode = await runCli(args);
+}
+
+/** False for `--help`, `--json` and whatever else the command itself has to read. */
+async function shortStatusLine(words: readonly string[]): Promise<boolean> {
+  const { runStatusLine } = await import('./commands/output/status-line.ts');
+  return runStatusLine(words);
 }

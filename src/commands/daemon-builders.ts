@@ -1,14 +1,20 @@
 import type { Adapter } from '../adapters/adapter.ts';
+import type { TitlePrivacy } from '../runtime/config/schema.ts';
 import type { ListQuery } from '../runtime/daemon/connector/schema.ts';
 import type { ConnectorBuilders, ConnectorSource } from '../runtime/daemon/connector/service.ts';
 import { readMonitor, type SessionsView, toSnapshot } from './collect.ts';
+import { glanceOf } from './daemon-glance.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
 import { resolveSession } from './resolve.ts';
 import { concerns, whyData } from './session-why.ts';
 
 /** The rows and reasons of the `connector` service, made as the commands make theirs (R-43). */
-export function connectorBuilders(adapters: readonly Adapter[]): ConnectorBuilders {
+export function connectorBuilders(
+  adapters: readonly Adapter[],
+  titles: () => TitlePrivacy = () => 'full',
+): ConnectorBuilders {
   return {
+    glance: (source, query) => glanceOf(source, query, titles()),
     list(source, query, at) {
       const filter = filterOf(query);
       const chosen = adapters.filter((adapter) => filter.runtimes?.includes(adapter.id) ?? true);

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { serviceManager } from '../install/service/manager.ts';
 import type { ServiceManager, ServiceSpec } from '../install/service/types.ts';
+import { readConfig } from '../runtime/config/read.ts';
 import { createClient, type ServiceClient } from '../runtime/daemon/client.ts';
 import { LOCK_NAME } from '../runtime/daemon/endpoint.ts';
 import { type LockHolder, readHolder } from '../runtime/daemon/lock.ts';
@@ -92,7 +94,31 @@ export function managerOf(world: World, home: string): ServiceManager | undefine
   return serviceManager(system, home);
 }
 
-/** What the service would be made from. */
+/** What the service would be made from; with notifications on it also starts at login and after a failure (R-34). */
 export function specOf(world: World, socketPath: string, home: string): ServiceSpec {
-  return { program: world.self, home, socketPath, logPath: logPathIn(home), always: false };
+  const always = readConfig(home).config.notifications.enabled;
+  return { program: world.self, home, socketPath, logPath: logPathIn(home), always };
+}
+
+/**
+ * Which of the two the installed service is (R-34), by what is written in its files: started by the first client, or
+ * at login and after a failure, too.
+ */
+export function serviceWords(manager: ServiceManager, spec: ServiceSpec): string {
+  if (manager.kind === 'windows-task') return manager.words;
+  const stands = (always: boolean) =>
+    manager.files({ ...spec, always }).every(({ path, text }) => readText(path) === text);
+  const name = manager.kind === 'launchd' ? 'launchd' : 'systemd --user';
+  if (stands(true)) return `${name} (starts at login and after a failure)`;
+  if (stands(false)) return manager.words;
+  return `${manager.words}; its files are not those of this build: shadowob-connector daemon install`;
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // Not there, or not ours to read: then it is not what we would write.
+    return undefined;
+  }
 }

@@ -1,12 +1,21 @@
+import { join } from 'node:path';
 import type { Adapter } from '../adapters/adapter.ts';
+import { followConfig, type LiveConfig } from '../runtime/config/live.ts';
+import { systemScheduler } from '../runtime/daemon/clock.ts';
 import { serveUntilStopped } from '../runtime/daemon/daemon.ts';
-import { startResident } from '../runtime/daemon/feeds/resident.ts';
+import { type Resident, startResident } from '../runtime/daemon/feeds/resident.ts';
 import { createLog, resolveLogLevel, type ServiceLog } from '../runtime/daemon/log.ts';
 import { EXIT, reasonOf } from '../runtime/errors.ts';
 import { appendPrivate } from '../runtime/files/private-file.ts';
-import { systemHost } from '../runtime/process/spawn.ts';
+import { LEDGER_NAME, openLedger } from '../runtime/notify/ledger.ts';
+import { type Notifier, startNotifier } from '../runtime/notify/notifier.ts';
+import { sinksOf } from '../runtime/notify/sinks/all.ts';
+import { run, systemHost } from '../runtime/process/spawn.ts';
 import type { Answer } from './command.ts';
 import { connectorBuilders } from './daemon-builders.ts';
+import { discoveryPorts } from './daemon-discovery.ts';
+import { focusHandler } from './daemon-focus.ts';
+import { labelOf } from './daemon-glance.ts';
 import { buildCommit, worldPrint } from './daemon-world.ts';
 import { printErr } from './output/print.ts';
 import { adapterContext, type World } from './world.ts';
@@ -29,18 +38,31 @@ const LOG_ROTATE_BYTES = 8 * 1024 * 1024;
 /** Runs the daemon in this process until a signal or `shutdown` (S-336). The first line says that it serves. */
 export async function runDaemon(world: World, plan: RunPlan): Promise<Answer> {
   const adapters = await world.adapters();
-  const log = openLog(world, plan);
+  const settings = followConfig(plan.home, systemScheduler);
+  const log = openLog(world, plan, settings);
+  const held: { resident?: Resident; notifier?: Notifier } = {};
+  const about = () => ({
+    config: configStatus(settings),
+    notifications: held.notifier?.status() ?? { enabled: false },
+  });
+  const launcher = { platform: world.platform, env: world.env, run };
   return {
     kind: 'events',
     async *lines() {
       const resident = await startResident({
         ...options(world, plan, adapters, log),
+        about: () => ({ started_by: plan.startedBy, world: worldPrint(world), ...about() }),
         feeds: adapters,
         context: { ...adapterContext(world), log: adapterLog(log) },
-        builders: connectorBuilders(adapters),
+        builders: connectorBuilders(adapters, () => settings.current().config.privacy.titles),
+        acts: { focus: focusHandler(() => held.resident?.engine, launcher) },
+        discovery: discoveryPorts(world),
         settled: () => world.index()?.flush(),
         ...(plan.pollMs === undefined ? {} : { pollMs: plan.pollMs }),
       });
+      held.resident = resident;
+      const notifier = startNotifying(world, plan, resident, settings, log);
+      held.notifier = notifier;
       const activated = resident.activatedBy;
       yield {
         data: {
@@ -51,7 +73,14 @@ export async function runDaemon(world: World, plan: RunPlan): Promise<Answer> {
         },
         text: () => ({ err: `daemon ${world.version} is ready on ${plan.socketPath} (pid ${process.pid})` }),
       };
-      await serveUntilStopped(resident);
+      await serveUntilStopped({
+        ...resident,
+        async stop() {
+          settings.stop();
+          await notifier.stop();
+          await resident.stop();
+        },
+      });
     },
     outcome: () => ({ exitCode: EXIT.ok }),
   };
@@ -68,7 +97,6 @@ function options(world: World, plan: RunPlan, adapters: readonly Adapter[], log:
     host: systemHost,
     log,
     codexLock: (id: string) => lockOf(world, adapters, id),
-    about: () => ({ started_by: plan.startedBy, world: worldPrint(world) }),
   };
 }
 
@@ -78,16 +106,60 @@ function lockOf(world: World, adapters: readonly Adapter[], id: string) {
   return codex?.lockOf?.(adapterContext(world), id) ?? 'unknown';
 }
 
-function openLog(world: World, plan: RunPlan): ServiceLog {
-  const { level, warning } = resolveLogLevel(undefined, world.env['SHADOWOB_CONNECTOR_LOG']);
+/** Tells the owner what happens, as far as the settings want it (R-25). */
+function startNotifying(
+  world: World,
+  plan: RunPlan,
+  { source }: Resident,
+  config: LiveConfig,
+  log: ServiceLog,
+): Notifier {
+  const host = {
+    platform: world.platform,
+    env: world.env,
+    run,
+    scheduler: systemScheduler,
+    agent: `shadowob-connector/${world.version}`,
+  };
+  return startNotifier({
+    source,
+    config,
+    log,
+    labelOf,
+    scheduler: systemScheduler,
+    ledger: openLedger(join(plan.home, LEDGER_NAME)),
+    sinks: (settings) => sinksOf(settings, host),
+  });
+}
+
+function configStatus(settings: LiveConfig): { readonly path: string; readonly problem?: string } {
+  const { path, problem } = settings.current();
+  return { path, ...(problem === undefined ? {} : { problem }) };
+}
+
+/** The log at the level of the settings and the environment, followed as the settings change (S-930). */
+function openLog(world: World, plan: RunPlan, settings: LiveConfig): ServiceLog {
+  const levelNow = () =>
+    resolveLogLevel(settings.current().config.daemon.log_level, world.env['SHADOWOB_CONNECTOR_LOG']);
   const { logFile } = plan;
   const write = (line: string): void => {
     // A log that can't be written is no reason to stop; `status` still tells everything.
     if (logFile !== undefined) appendPrivate(logFile, line, { rotateAt: LOG_ROTATE_BYTES });
     else printErr(line);
   };
-  const log = createLog(level, world.now, write);
+  const { level, warning } = levelNow();
+  const held = { log: createLog(level, world.now, write) };
+  const log: ServiceLog = (at, event, fields) => held.log(at, event, fields);
   if (warning !== undefined) log('warn', 'log_level', { warning });
+  const sayProblem = () => {
+    const { problem } = settings.current();
+    if (problem !== undefined) log('warn', 'config', { problem });
+  };
+  sayProblem();
+  settings.onChange(() => {
+    held.log = createLog(levelNow().level, world.now, write);
+    sayProblem();
+  });
   if (logFile !== undefined) logDefects(log);
   return log;
 }

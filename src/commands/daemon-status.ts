@@ -1,7 +1,8 @@
+import { readConfig } from '../runtime/config/read.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { Answer } from './command.ts';
 import { logPathIn } from './daemon-log-path.ts';
-import { clientOf, likelyHolder, managerOf } from './daemon-reach.ts';
+import { clientOf, likelyHolder, managerOf, serviceWords, specOf } from './daemon-reach.ts';
 import { age } from './output/age.ts';
 import { paint, type Style } from './output/style.ts';
 import type { World } from './world.ts';
@@ -16,15 +17,19 @@ interface ServiceLine {
 /** How the daemon runs (S-310, S-341). Without one it fails, and says which of "not there" and "silent" it is. */
 export async function daemonStatus(world: World, socketPath: string, home: string): Promise<Answer> {
   const manager = managerOf(world, home);
-  const service = manager?.installed() ? manager.words : 'none: started by hand, not at login';
+  const spec = specOf(world, socketPath, home);
+  const settings = readConfig(home);
+  const service = manager?.installed() ? serviceWords(manager, spec) : 'none: started by hand, not at login';
   const holder = likelyHolder(socketPath);
-  const base = { socket: socketPath, home, log: logPathIn(home), service };
+  const base = { socket: socketPath, home, log: logPathIn(home), service, config: settings.path };
+  const problems = settings.problem === undefined ? [] : [settings.problem];
   // Where a manager holds the socket, a ping would start what was only asked about (S-340).
   if (!holder && manager?.installed()) {
     return {
       kind: 'document',
       data: { running: false, ...base },
       text: () => `not running; the first client starts it (${service})`,
+      warnings: problems,
     };
   }
   const reply = await clientOf(world, socketPath).request('daemon', 'status');
@@ -35,6 +40,7 @@ export async function daemonStatus(world: World, socketPath: string, home: strin
       kind: 'document',
       data: { running: silent, ...base },
       text: () => '',
+      warnings: problems,
       failure: silent
         ? new ConnectorError(
             'daemon',
@@ -51,12 +57,14 @@ export async function daemonStatus(world: World, socketPath: string, home: strin
     kind: 'document',
     data: { running: true, ...base, ...about },
     text: (style) => statusText(style, about, services, base, world),
-    warnings:
-      version === world.version
+    warnings: [
+      ...problems,
+      ...(version === world.version
         ? []
         : [
             `The daemon is version ${version}, this program ${world.version}: shadowob-connector daemon restart`,
-          ],
+          ]),
+    ],
   };
 }
 
@@ -81,7 +89,7 @@ function statusText(
   style: Style,
   about: Readonly<Record<string, unknown>>,
   services: readonly ServiceLine[],
-  base: { readonly socket: string; readonly log: string; readonly service: string },
+  base: { readonly socket: string; readonly log: string; readonly service: string; readonly config: string },
   world: World,
 ): string {
   const connector = services.find((one) => one.name === 'connector')?.detail ?? {};
@@ -95,6 +103,8 @@ function statusText(
     ['Service', base.service],
     ['Socket', base.socket],
     ['Log', base.log],
+    ['Settings', settingsWords(about['config'], base.config)],
+    ['Telling you', notifyWords(about['notifications'])],
     ['Memory', `${Math.round(memory / 1e6)} MB`],
     ...services.map((one): [string, string] => [
       one.name,
@@ -112,6 +122,21 @@ function statusText(
     ...pairs(style, connector['counters'], 'nothing yet'),
     ...pairs(style, { 'records skipped now': connector['skipped'] ?? 0 }, ''),
   ].join('\n');
+}
+
+/** Which file the daemon follows, and what is wrong with it. */
+function settingsWords(value: unknown, path: string): string {
+  const { path: followed = path, problem } = fieldsOf(value);
+  return typeof problem === 'string' ? problem : String(followed);
+}
+
+/** Whether the owner is told of anything, how, and what came of it. */
+function notifyWords(value: unknown): string {
+  const { enabled, sinks, delivered, failed, lastFailure } = fieldsOf(value);
+  if (enabled !== true) return 'off';
+  const ways = Array.isArray(sinks) && sinks.length > 0 ? sinks.map(String).join(', ') : 'no way is set';
+  const trouble = typeof lastFailure === 'string' ? `; last failure: ${lastFailure}` : '';
+  return `on by ${ways}; ${Number(delivered ?? 0)} delivered, ${Number(failed ?? 0)} failed${trouble}`;
 }
 
 function pairs(style: Style, value: unknown, none: string): readonly string[] {

@@ -19,6 +19,10 @@ export const COMMANDS: Readonly<Record<string, Loader>> = {
   'session-approve': async () => erase((await import('./session-approve.ts')).sessionApprove),
   'session-create': async () => erase((await import('./session-create.ts')).sessionCreate),
   [HOST_COMMAND]: async () => erase((await import('./session-host.ts')).sessionHost),
+  'status-line': async () => erase((await import('./status-line.ts')).statusLineCommand),
+  focus: async () => erase((await import('./focus.ts')).focus),
+  notify: async () => erase((await import('./notify.ts')).notify),
+  config: async () => erase((await import('./config.ts')).config),
   daemon: async () => erase((await import('./daemon.ts')).daemon),
   completions: async () => erase((await import('./completions.ts')).completions),
 };

@@ -120,6 +120,9 @@ export function systemdManager(system: ServiceSystem): ServiceManager {
       const reload = written.changed
         ? await call(system, systemctl('daemon-reload'))
         : { ok: true, said: '' };
+      // A start at login that is no longer wanted: its link outlives the unit's own word of it.
+      if (!spec.always && existsSync(join(folder, 'default.target.wants', `${NAME}.service`)))
+        await call(system, systemctl('disable', `${NAME}.service`));
       const units = spec.always ? [`${NAME}.socket`, `${NAME}.service`] : [`${NAME}.socket`];
       const enabled = await retry(system, systemctl('enable', '--now', ...units), 5, 200);
       const ok = reload.ok && enabled.ok;

@@ -3,6 +3,9 @@ import { writePrivate } from '../files/private-file.ts';
 import { readBounded } from '../files/read-bounded.ts';
 import { NOTIFY } from '../limits.ts';
 
+/** Name of the file in the connector home. */
+export const LEDGER_NAME = 'notified.json';
+
 /** What was told of one session. Ids and times only; all of them epoch milliseconds. */
 export interface Told {
   /** Turns that opened until then are over and done with: told, or for good reason not. */

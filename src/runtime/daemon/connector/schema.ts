@@ -28,6 +28,15 @@ const subscribe = list.extend({
 
 const why = z.object({ version, session: z.string().min(1).max(FIELD.pathChars) });
 
+const glance = z.object({
+  version,
+  /** Titles too; whoever asks shows them to the owner alone. */
+  titles: z.boolean().nullish(),
+});
+
+/** A session by its id, or by a beginning that only it has. */
+const focus = z.object({ version, session: z.string().min(1).max(FIELD.pathChars) });
+
 const look = z.object({ version, cursor: z.string().max(FIELD.idChars).nullish() });
 
 const whole = z.object({
@@ -40,6 +49,7 @@ const whole = z.object({
 /** A listing's filter as it comes over the socket. */
 export type ListQuery = z.infer<typeof list>;
 export type SubscribeQuery = z.infer<typeof subscribe>;
+export type GlanceQuery = z.infer<typeof glance>;
 
 function reader<T>(op: string, schema: z.ZodType<T>): (payload: unknown) => T {
   return (payload) => {
@@ -56,6 +66,8 @@ export const readConnector = {
   list: reader('list', list),
   subscribe: reader('subscribe', subscribe),
   why: reader('why', why),
+  glance: reader('glance', glance),
+  focus: reader('focus', focus),
   look: reader('look', look),
   whole: reader('whole', whole),
 } as const;

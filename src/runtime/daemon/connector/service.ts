@@ -3,7 +3,7 @@ import type { Session, SessionRef } from '../../session/session.ts';
 import { RequestError } from '../protocol.ts';
 import type { OpHandler, Service, ServiceStatus } from '../service.ts';
 import { createPages } from './pages.ts';
-import { CONNECTOR_VERSION, type ListQuery, readConnector } from './schema.ts';
+import { CONNECTOR_VERSION, type GlanceQuery, type ListQuery, readConnector } from './schema.ts';
 
 /** Operations that act on sessions. Who can do one hands its handler in; without it, it is refused by its name. */
 export const ACTS = ['send', 'abort', 'approve', 'create', 'focus'] as const;
@@ -20,6 +20,8 @@ export interface ConnectorSource {
   now(): number;
   sessions(): readonly Session[];
   find(ref: SessionRef): Session | undefined;
+  /** The folder that `focus` would open: the first of the window that shows the session (S-208). */
+  windowOf?(ref: SessionRef): string | undefined;
   instances(): readonly RuntimeInstance[];
   /** By the runtime they were met with. */
   problems(): Readonly<Record<string, readonly ScanProblem[]>>;
@@ -32,6 +34,8 @@ export interface ConnectorBuilders {
   list(source: ConnectorSource, query: ListQuery, at: number): object;
   /** The document of `session-why --json`. Throws with words for the client. */
   why(source: ConnectorSource, session: string): object;
+  /** Counts, and the few sessions that a bar or menu has room for. */
+  glance?(source: ConnectorSource, query: GlanceQuery): object;
 }
 
 export interface ConnectorOptions {
@@ -44,6 +48,10 @@ export interface ConnectorOptions {
 export function createConnectorService(options: ConnectorOptions): Service {
   const { source, builders } = options;
   const pages = createPages();
+  const state = { ready: false };
+  source.ready.then(() => {
+    state.ready = true;
+  });
 
   const look = (cursor: string | undefined): object => {
     const page =
@@ -66,6 +74,12 @@ export function createConnectorService(options: ConnectorOptions): Service {
         const { session } = readConnector.why(payload);
         await source.ready;
         return { version: CONNECTOR_VERSION, ...builders.why(source, session) };
+      },
+      glance(payload) {
+        const query = readConnector.glance(payload);
+        // A prompt waits for nobody: before the first look is over there is nothing to show, and that is said.
+        const rows = state.ready ? builders.glance?.(source, query) : undefined;
+        return { version: CONNECTOR_VERSION, ready: rows !== undefined, ...rows };
       },
       async look(payload) {
         const { cursor } = readConnector.look(payload);

@@ -9,13 +9,17 @@ import {
 } from '../connector/service.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from '../daemon.ts';
 import { type ServiceLog, silent } from '../log.ts';
+import type { Periodic } from '../periodic.ts';
+import { RequestError } from '../protocol.ts';
 import type { SessionsEngine } from '../sessions/engine.ts';
 import { wireState } from '../sessions/entry.ts';
 import { createRepoLookup } from '../sessions/repo.ts';
 import { type Counters, createCounters } from './counters.ts';
 import { createDiscovery } from './discovery.ts';
+import type { DiscoveryPorts } from './ports.ts';
 import { feedReports } from './reports.ts';
 import { createRegistryView, fusedWord, proofOf } from './view.ts';
+import { createDiscoveryWatchers } from './watchers.ts';
 
 export interface ResidentOptions<Context>
   extends Omit<DaemonOptions, 'services' | 'ownerProof' | 'shownState'> {
@@ -23,6 +27,8 @@ export interface ResidentOptions<Context>
   readonly context: Context;
   readonly builders: ConnectorBuilders;
   readonly acts?: ConnectorOptions['acts'];
+  /** Where the discovery feeds look (S-601 … S-629); without one that feed is off, and everything else works (§0.4). */
+  readonly discovery?: DiscoveryPorts;
   /** The period of the net under file notification (K-10, R-26), milliseconds. */
   readonly pollMs?: number;
   /** Called after every scan that has found something new: the index is written then. */
@@ -31,6 +37,8 @@ export interface ResidentOptions<Context>
 
 /** The daemon with the one registry in it: reports, adapters and watchers together. */
 export interface Resident extends Daemon {
+  /** The one registry as the services of the socket see it. */
+  readonly source: ConnectorSource;
   /** Resolves when everything has been looked at once; the socket is served before. */
   readonly ready: Promise<void>;
 }
@@ -69,7 +77,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
     const now = clock.now();
     const moved = view.take(monitor.registry.sessions(), now);
     if (!moved) return;
-    discovery.look(view.sessions(), now);
+    discovery.look(view.sessions());
     if (wordsMoved(engine, words, wordOf)) engine.bump();
     for (const listener of listeners) listener();
   };
@@ -86,6 +94,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
     now: clock.now,
     sessions: () => monitor.registry.sessions(),
     find: monitor.registry.find,
+    windowOf: ({ sessionId }) => windowOf(held.engine, sessionId),
     instances: monitor.instances,
     problems: () => problemsByFeed(options.feeds, monitor.problems),
     status: () => ({
@@ -118,18 +127,37 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
       ];
     },
   });
+  const repos = createRepoLookup({ clock, log });
+  const files = createDiscoveryWatchers({
+    engine: daemon.engine,
+    repos,
+    clock,
+    scheduler,
+    log,
+    ports: options.discovery ?? {},
+    known: (agent, id) => {
+      const entry = daemon.engine.entry(id);
+      const session = view.ofEntry({ agent, id });
+      const life = session?.own.life;
+      const inferred = session !== undefined && session.own.state.kind !== 'unknown';
+      const reported = entry?.hooks !== undefined || entry?.stream !== undefined;
+      return { spoken: reported || inferred || life === 'alive', dead: life === 'dead' };
+    },
+  });
   const stopped = { yes: false };
   const settle = (): void => {
     refresh();
     options.settled?.();
   };
-  begin(monitor, { settle, soon, log, stopped, done: ready.resolve });
+  begin(monitor, { settle, soon, log, stopped, files, done: ready.resolve });
 
   return {
     ...daemon,
+    source,
     ready: ready.promise,
     async stop() {
       stopped.yes = true;
+      for (const watcher of files) watcher.stop();
       await daemon.server.stop();
       await monitor.close();
       ready.resolve();
@@ -138,11 +166,23 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
   };
 }
 
+/** The window's first folder; undefined for a session in a terminal, whose refusal names it (S-208). */
+function windowOf(engine: SessionsEngine | undefined, sessionId: string): string | undefined {
+  if (!engine?.entry(sessionId)) return undefined;
+  try {
+    return engine.focusFolder(sessionId);
+  } catch (error) {
+    if (error instanceof RequestError) return undefined;
+    throw error;
+  }
+}
+
 interface Beginning {
   readonly settle: () => void;
   readonly soon: () => void;
   readonly log: ServiceLog;
   readonly stopped: { readonly yes: boolean };
+  readonly files: readonly Periodic[];
   readonly done: () => void;
 }
 
@@ -153,6 +193,8 @@ async function begin(monitor: ReturnType<typeof createMonitor>, how: Beginning):
     how.settle();
     how.done();
     if (how.stopped.yes) return;
+    // After the rows, so that what they say stands before a file's growth is judged.
+    for (const watcher of how.files) watcher.start();
     await monitor.watch(how.soon);
     how.log('info', 'watching', monitor.status());
   } catch (error) {
