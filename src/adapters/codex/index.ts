@@ -18,6 +18,7 @@ export function createCodex(host: CodexHost): Adapter {
     id: RUNTIME_ID,
     scan: (context, options = {}) => scanCodex(context, options, host, followed),
     watch: async (context, sink) => watchCodex(context, sink, host),
+    control: async () => (await import('./control/index.ts')).codexControl,
     history: async (context, session, bounds) => readHistory(context, session, bounds),
     lockOf: (context, sessionId) =>
       readThreadLocks(codexHome(context), context.files ?? systemFiles, host).of(sessionId.toLowerCase())

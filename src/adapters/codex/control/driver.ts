@@ -1,0 +1,402 @@
+import { statSync } from 'node:fs';
+import type {
+  HostDriver,
+  HostSpec,
+  Message,
+  Obstacle,
+  TurnResult,
+  TurnSink,
+} from '../../../runtime/control/driver.ts';
+import type { ApprovalAnswer, ApprovalResult, PendingRequest, Refusal } from '../../../runtime/control.ts';
+import { isAlive } from '../../../runtime/process/identity.ts';
+import type { KillReport, ProcessHost } from '../../../runtime/process/types.ts';
+import type { ControlContext } from '../../adapter.ts';
+import type { ServerAddress } from '../server-find.ts';
+import { type ExecRun, startExec } from './exec-run.ts';
+import { type OwnServer, startOwnServer } from './own-server.ts';
+import { type Owner, ownerOf } from './owner.ts';
+import { findCodex } from './program.ts';
+import { sendByQueue } from './queue-way.ts';
+import {
+  busy,
+  codexRefused,
+  held,
+  NO_ANSWER,
+  noFolder,
+  onlyExec,
+  ownerWords,
+  subAgent,
+  unreachable,
+} from './refusals.ts';
+import { recordedTurn } from './rest.ts';
+import type { RpcListener } from './rpc.ts';
+import { type Served, ServedTurn } from './served-turn.ts';
+import { linkServer, type ServerLink } from './socket.ts';
+import { type Joined, joinThread } from './thread.ts';
+import { POLICY_WORDS, resumeCommand, STEERED_WORDS } from './words.ts';
+
+const GONE: KillReport = { gone: true, survivors: [] };
+
+/** Drives one Codex thread for a host: at the server that has it, or in an app-server of ours for the one turn. */
+export function createCodexDriver(
+  context: ControlContext,
+  spec: HostSpec,
+  sink: TurnSink,
+  host: ProcessHost,
+): HostDriver {
+  return new CodexDriver(context, spec, sink, host);
+}
+
+class CodexDriver implements HostDriver {
+  readonly #context: ControlContext;
+  readonly #spec: HostSpec;
+  readonly #sink: TurnSink;
+  readonly #host: ProcessHost;
+  readonly #leaving = new AbortController();
+  /** What the server of ours, or the link of the turn, tells goes to the turn that runs. */
+  readonly #listener: RpcListener;
+  #own: { readonly server: OwnServer; readonly joined: Joined } | undefined;
+  #link: ServerLink | undefined;
+  #turn: ServedTurn | undefined;
+  #run: ExecRun | undefined;
+  #closing: Promise<KillReport> | undefined;
+
+  constructor(context: ControlContext, spec: HostSpec, sink: TurnSink, host: ProcessHost) {
+    this.#context = context;
+    this.#spec = spec;
+    this.#sink = sink;
+    this.#host = host;
+    this.#listener = {
+      notified: (method, params) => this.#turn?.notified(method, params),
+      asked: (request) => this.#turn?.asked(request),
+      lost: (reason) => this.#turn?.lost(reason),
+    };
+  }
+
+  get #threadId(): string {
+    return this.#spec.session.sessionId;
+  }
+
+  async look(): Promise<Obstacle | undefined> {
+    const { workDir } = this.#spec;
+    if (statSync(workDir, { throwIfNoEntry: false })?.isDirectory() !== true)
+      return { kind: 'other', refusal: noFolder(workDir), until: '' };
+    // Codex lets one process alone write a thread: while ours has it, nobody else can.
+    if (this.#own) return undefined;
+    return obstacleOf(this.#owner(), this.#context, this.#threadId);
+  }
+
+  #owner(): Owner {
+    return ownerOf(this.#context, this.#threadId, this.#host);
+  }
+
+  async open(): Promise<Refusal | undefined> {
+    const own = await this.#ownServer();
+    return 'reason' in own ? own : undefined;
+  }
+
+  async turn(message: Message, last: () => boolean): Promise<TurnResult> {
+    if (this.#own) return this.#ownTurn(message, last);
+    const owner = this.#owner();
+    switch (owner.kind) {
+      case 'server':
+        return this.#serverTurn(message, owner.address);
+      case 'process':
+        return owner.by === 'exec' ? refused(held(owner, this.#threadId)) : this.#queueTurn(message, owner);
+      case 'unknown':
+        return owner.address ? this.#unsureTurn(message, owner.address, last) : this.#ownTurn(message, last);
+      case 'elsewhere':
+        return refused(held(owner, this.#threadId));
+      case 'nobody':
+        return this.#ownTurn(message, last);
+    }
+  }
+
+  /** Locks can't be read here: a server that has the thread loaded has it, and Codex itself keeps a second one out. */
+  async #unsureTurn(message: Message, address: ServerAddress, last: () => boolean): Promise<TurnResult> {
+    const linked = await linkServer(address.path, this.#listener);
+    if (linked.kind !== 'linked') return this.#ownTurn(message, last);
+    const loaded = await linked.rpc.call('thread/read', { threadId: this.#threadId }, START_MS);
+    linked.close();
+    const status = loaded.kind === 'result' ? JSON.stringify(loaded.result) : '';
+    const isThere = loaded.kind === 'result' && !status.includes('"status":{"type":"notLoaded"}');
+    return isThere ? this.#serverTurn(message, address) : this.#ownTurn(message, last);
+  }
+
+  async #serverTurn(message: Message, address: ServerAddress): Promise<TurnResult> {
+    const turn = this.#newTurn(message, false, address);
+    this.#turn = turn;
+    try {
+      const linked = await linkServer(address.path, this.#listener);
+      if (linked.kind !== 'linked') return refused(unreachable(linked.reason));
+      this.#link = linked;
+      const joined = await joinThread(linked.rpc, this.#threadId);
+      if (joined.kind !== 'joined') return refused(codexRefused(joined.message, this.#threadId));
+      if (joined.parentId !== undefined) return refused(subAgent(joined.parentId));
+      this.#tellOfWait(joined);
+      return this.#result(await this.#throughLosses(await turn.run(linked.rpc, joined), turn, address));
+    } finally {
+      this.#turn = undefined;
+      this.#link?.close();
+      this.#link = undefined;
+    }
+  }
+
+  /** A4: a message that goes into a turn which waits is read after the answer. */
+  #tellOfWait({ active }: Joined): void {
+    if (active?.waits === undefined) return;
+    const what = active.waits === 'approval' ? 'an approval' : 'an answer';
+    this.#sink.note(`its turn waits for ${what}, and reads the message after it: session-approve`);
+  }
+
+  /** The server may outlive the connection; the turn's end is then asked for. */
+  async #throughLosses(served: Served, turn: ServedTurn, address: ServerAddress): Promise<Served> {
+    const state = { served };
+    for (let attempt = 0; attempt < RELINKS && state.served.kind === 'lost'; attempt += 1) {
+      if (this.#leaving.signal.aborted) break;
+      if (address.pid !== undefined && !isAlive(address.pid)) break;
+      await Bun.sleep(RELINK_MS);
+      const linked = await linkServer(address.path, this.#listener);
+      if (linked.kind !== 'linked') continue;
+      this.#link = linked;
+      state.served = await turn.resume(linked.rpc);
+    }
+    return state.served;
+  }
+
+  async #ownTurn(message: Message, last: () => boolean): Promise<TurnResult> {
+    const own = await this.#ownServer();
+    if ('unusable' in own) return this.#execTurn(message, own.unusable);
+    if ('reason' in own) return refused(own);
+    const turn = this.#newTurn(message, true, undefined);
+    this.#turn = turn;
+    const { server, joined } = own;
+    const served = await turn.run(server.rpc, joined);
+    this.#turn = undefined;
+    // A policy that was set for this turn is the thread's from now on.
+    this.#own = this.#own && { server, joined: { ...joined, active: undefined, policy: undefined } };
+    if (served.kind === 'lost') return this.#ownLost(server, served.reason);
+    const result = this.#result(served);
+    if (result.kind !== 'done' || !last()) return result;
+    const exit = await this.#leave();
+    return exit === undefined ? result : { ...result, exitCode: exit };
+  }
+
+  async #ownLost(server: OwnServer, reason: string): Promise<TurnResult> {
+    const { code } = await server.exited;
+    const outcome = code === null || code > 128 ? 'stopped' : 'failed';
+    return { kind: 'done', outcome, error: `${reason} in the middle of the turn`, exitCode: code };
+  }
+
+  /** The app-server of ours with the thread in it, started where none runs. */
+  async #ownServer(): Promise<
+    | { readonly server: OwnServer; readonly joined: Joined }
+    | { readonly unusable: string; reason: string; kind: 'unsupported'; next: string }
+    | Refusal
+  > {
+    if (this.#own) return this.#own;
+    const started = await startOwnServer(this.#context, this.#spec.workDir, this.#listener);
+    if (started.kind === 'refused') return started.refusal;
+    if (started.kind === 'unusable') {
+      const { reason, next } = onlyExec(started.reason, this.#threadId);
+      return { unusable: started.reason, reason, kind: 'unsupported', next };
+    }
+    this.#sink.child(started.identity);
+    this.#closing = undefined;
+    const joined = await joinThread(started.rpc, this.#threadId);
+    if (joined.kind === 'joined' && joined.parentId === undefined) {
+      this.#own = { server: started, joined };
+      void started.exited.then(() => this.#forget(started));
+      return this.#own;
+    }
+    await started.leave();
+    this.#sink.child(undefined);
+    if (joined.kind === 'joined') return subAgent(joined.parentId ?? '');
+    return codexRefused(joined.message, this.#threadId);
+  }
+
+  /** It has ended by itself: the next message starts another one. */
+  #forget(server: OwnServer): void {
+    if (this.#own?.server.identity.pid !== server.identity.pid) return;
+    this.#own = undefined;
+    this.#sink.child(undefined);
+  }
+
+  #newTurn(message: Message, own: boolean, address: ServerAddress | undefined): ServedTurn {
+    const { session, workDir, keepMs } = this.#spec;
+    return new ServedTurn({
+      session,
+      message,
+      sink: this.#sink,
+      own,
+      accepted: (steered) => {
+        const who = own
+          ? 'an app-server of ours'
+          : `Codex’s app-server (process ${address?.pid ?? 'unknown'})`;
+        const policy = steered ? STEERED_WORDS : POLICY_WORDS[message.approvals];
+        const mode = own ? (keepMs > 0 ? 'owned' : 'process') : 'server';
+        const resume = resumeCommand(session.sessionId, workDir, this.#context.platform);
+        this.#sink.accepted(`${who} has it; ${policy}`, mode, resume);
+      },
+    });
+  }
+
+  async #queueTurn(message: Message, owner: Owner): Promise<TurnResult> {
+    const started = await startOwnServer(this.#context, this.#spec.workDir, this.#listener);
+    if (started.kind === 'refused') return refused(started.refusal);
+    if (started.kind === 'unusable') return refused(held(owner, this.#threadId));
+    // It only carries the queue: the thread stays with its owner.
+    this.#sink.child(started.identity);
+    const { session, workDir } = this.#spec;
+    const result = await sendByQueue(started.rpc, {
+      context: this.#context,
+      session,
+      owner,
+      message,
+      sink: this.#sink,
+      accepted: () => {
+        const words = `${ownerWords(owner)} has it, from Codex’s own queue; what it asks for is asked there`;
+        this.#sink.accepted(
+          words,
+          'server',
+          resumeCommand(session.sessionId, workDir, this.#context.platform),
+        );
+      },
+      signal: this.#leaving.signal,
+    });
+    await started.leave();
+    this.#sink.child(undefined);
+    return result.kind === 'done' ? { kind: 'done', ...result.end } : result;
+  }
+
+  /** R-35: only for who has chosen that nothing is asked. */
+  async #execTurn(message: Message, why: string): Promise<TurnResult> {
+    if (message.approvals !== 'deny') return refused(onlyExec(why, this.#threadId));
+    const program = await findCodex(this.#context);
+    if ('reason' in program) return refused(program);
+    const { session, workDir } = this.#spec;
+    const run = startExec({
+      program,
+      sessionId: session.sessionId,
+      workDir,
+      message,
+      sink: this.#sink,
+      accepted: () => {
+        const words =
+          'codex exec has it; nothing is asked, what it would have to ask for is refused, and the approval policy “never” stays with the session';
+        const resume = resumeCommand(session.sessionId, workDir, this.#context.platform);
+        this.#sink.accepted(words, 'process', resume);
+      },
+    });
+    if (!('identity' in run)) {
+      const reason = `Codex could not be started: ${run.message}`;
+      return refused({ reason, kind: 'runtimeMissing', next: 'See: shadowob-connector runtime-scan' });
+    }
+    this.#run = run;
+    this.#sink.child(run.identity);
+    const result = await run.result;
+    this.#run = undefined;
+    this.#sink.child(undefined);
+    return result.kind === 'done'
+      ? { kind: 'done', ...result.end }
+      : refused(codexRefused(result.reason, session.sessionId));
+  }
+
+  #result(served: Served): TurnResult {
+    if (served.kind === 'done') return { kind: 'done', ...served.end };
+    if (served.kind === 'refused') return refused(served.refusal);
+    const error = `${served.reason}; the turn’s end was not seen`;
+    return { kind: 'done', outcome: 'failed', error };
+  }
+
+  async answer(request: PendingRequest, answer: ApprovalAnswer): Promise<ApprovalResult> {
+    const state = await this.#turn?.answer(request.requestId, answer);
+    switch (state) {
+      case 'applied':
+        return { kind: 'applied', detail: 'Codex has the answer' };
+      case 'sent':
+        return { kind: 'sent', detail: 'Codex has not confirmed it yet' };
+      default:
+        return { kind: 'refused', refusal: NO_ANSWER };
+    }
+  }
+
+  async interrupt(): Promise<boolean> {
+    if (this.#run) {
+      const [report] = await Promise.all([this.#run.stop(), this.#run.result]);
+      return report.gone;
+    }
+    return this.#turn ? this.#turn.stop() : false;
+  }
+
+  busy(): boolean {
+    return false;
+  }
+
+  close(how: 'rest' | 'kill'): Promise<KillReport> {
+    if (how === 'kill' || !this.#closing) this.#closing = this.#close(how);
+    return this.#closing;
+  }
+
+  /** Ends what is ours. A turn at somebody else's server is stopped there, and the server goes on. */
+  async #close(how: 'rest' | 'kill'): Promise<KillReport> {
+    this.#leaving.abort();
+    if (this.#run) return this.#run.kill();
+    const own = this.#own;
+    if (own) {
+      const report = how === 'kill' ? await own.server.kill() : await own.server.leave();
+      if (report.gone) this.#forget(own.server);
+      return report;
+    }
+    if (how === 'kill' && this.#link) await this.#turn?.stop();
+    return GONE;
+  }
+
+  /** Lets the server of ours go, which frees the thread, and gives its exit code; undefined when it can't be ended. */
+  async #leave(): Promise<number | null | undefined> {
+    const own = this.#own;
+    if (!own) return undefined;
+    const { gone } = await own.server.leave();
+    if (!gone) return undefined;
+    const { code } = await own.server.exited;
+    this.#forget(own.server);
+    return code;
+  }
+}
+
+const START_MS = 3_000;
+/** Tries to reach a server again whose connection was lost in the middle of a turn, and the pause before each. */
+const RELINKS = 3;
+const RELINK_MS = 500;
+
+/** Who is in the way of a message (M1). A server takes it; so does a terminal program that rests, from Codex's queue. */
+export function obstacleOf(owner: Owner, context: ControlContext, threadId: string): Obstacle | undefined {
+  switch (owner.kind) {
+    case 'nobody':
+    case 'server':
+    case 'unknown':
+      return undefined;
+    case 'elsewhere':
+      return {
+        kind: 'owned',
+        refusal: held(owner, threadId),
+        until: 'it is sent when that process has left',
+      };
+    case 'process': {
+      const name = ownerWords(owner);
+      if (owner.by === 'exec') {
+        return { kind: 'owned', refusal: held(owner, threadId), until: `it is sent when ${name} has ended` };
+      }
+      if (recordedTurn(context, threadId).phase !== 'open') return undefined;
+      return {
+        kind: 'owned',
+        refusal: busy(owner, threadId),
+        until: `it is sent when the turn in ${name} has ended`,
+      };
+    }
+  }
+}
+
+function refused(refusal: Refusal): TurnResult {
+  return { kind: 'refused', refusal };
+}
