@@ -15,6 +15,10 @@ export interface JournalRead {
   readonly records: readonly PlacedRecord[];
   /** Offset just past the last whole line: where the next read begins (S-525). */
   readonly next: number;
+  /** Whole lines that hold no usable record (S-510). */
+  readonly skipped: number;
+  /** Bytes of a backlog that were too many to be read (S-527). */
+  readonly cutBytes: number;
   readonly stat: JournalStat;
 }
 
@@ -39,7 +43,8 @@ export function readJournal(
     const record = text && readRecord(parse(text), whose.agent, whose.id);
     return text && record ? [{ record, text, start: line.start }] : [];
   });
-  return { records, next: committed, stat };
+  const skipped = whole.length - records.length;
+  return { records, next: committed, skipped, cutBytes: start - from, stat };
 }
 
 /**

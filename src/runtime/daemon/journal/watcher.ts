@@ -165,6 +165,7 @@ export function createJournalWatcher(options: JournalWatcherOptions): Periodic {
     const moved = known.ino !== stat.ino || stat.size < known.offset;
     if (!moved && stat.size === known.offset) return expire(journal, known, stat, live, counts);
     const read = readJournal(files, journal.path, journal, moved ? 0 : known.offset);
+    noteDropped(read);
     await apply(recordsOf(read), 'journal', counts);
     tracked.set(journal.path, { ino: read.stat.ino, offset: read.next, imported: true });
     compactIfLarge(journal, read);
@@ -173,6 +174,7 @@ export function createJournalWatcher(options: JournalWatcherOptions): Periodic {
   async function firstSight(journal: Journal, live: ReadonlySet<string>, counts: Counts): Promise<void> {
     const read = readJournal(files, journal.path, journal, 0);
     const records = recordsOf(read);
+    noteDropped(read);
     const track = (imported: boolean): void =>
       void tracked.set(journal.path, { ino: read.stat.ino, offset: read.next, imported });
     // The service has heard of this session itself: nothing is to be judged, only what it missed to be added.
@@ -233,6 +235,11 @@ export function createJournalWatcher(options: JournalWatcherOptions): Periodic {
     asides.set(aside.path, aside);
     tracked.delete(journal.path);
     noteRemoved(journal.name, reason, counts);
+  }
+
+  function noteDropped({ skipped, cutBytes }: JournalRead): void {
+    if (skipped > 0) log('debug', 'sighting_dropped', { gate: 'journal_record', count: skipped });
+    if (cutBytes > 0) log('debug', 'sighting_dropped', { gate: 'journal_backlog', bytes: cutBytes });
   }
 
   function noteRemoved(name: string, reason: RemoveReason, counts: Counts): void {
