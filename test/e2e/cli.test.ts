@@ -95,7 +95,7 @@ describe('the executable, over recorded sessions', () => {
     const result = await cli(['session-list', '--json'], { home: home.path });
     expect([result.code, result.stderr]).toEqual([0, '']);
     const snapshot = JSON.parse(result.stdout);
-    expect(snapshot.runtimeIds).toEqual(['opencode', 'claude-code', 'codex']);
+    expect(snapshot.runtimeIds).toEqual(['opencode', 'claude-code', 'codex', 'pi']);
     const rows = new Map(snapshot.sessions.map((row: { sessionId: string }) => [row.sessionId, row]));
     expect(rows.get(simple)).toMatchObject({
       runtimeId: 'claude-code',

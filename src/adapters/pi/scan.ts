@@ -1,0 +1,162 @@
+import { posix, win32 } from 'node:path';
+import { z } from 'zod';
+import type { FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
+import { type FileSystemPort, sameContent, systemFiles } from '../../runtime/files/file-system.ts';
+import { createFileReader } from '../../runtime/files/head-tail.ts';
+import type { ProcessHost } from '../../runtime/process/types.ts';
+import { hasOpenTurn, RUNNING, restedWith, UNKNOWN } from '../../runtime/session/state.ts';
+import type { AdapterContext } from '../adapter.ts';
+import { discoverSessions, type FoundSession, problemsOf } from './discover.ts';
+import { INSTANCE_ID, type PiHome, piHome, RUNTIME_ID } from './homes.ts';
+import { findPi, judgePi } from './owners.ts';
+import { sightingOf, writtenAt } from './sightings.ts';
+import { readTranscript, type Summary } from './transcript.ts';
+
+/** The scope of our entries in the index; the number is the schema of their values. */
+export const INDEX_SCOPE = 'pi/1';
+
+/** One look at every session file of pi. Unchanged ones are not opened (R-27). */
+export async function scanPi(
+  context: AdapterContext,
+  host: ProcessHost,
+  options: ScanOptions = {},
+): Promise<FeedScan> {
+  const home = piHome(context);
+  const files = context.files ?? systemFiles;
+  const { only } = options;
+  const discovery = discoverSessions(
+    files,
+    home,
+    joinOf(context.platform),
+    (id) => only === undefined || id.startsWith(only.toLowerCase()),
+  );
+  const { read, problems } = readAll(files, context, discovery.sessions);
+  const open = read.some(({ summary }) => hasOpenTurn(summary.turn.state));
+  const owners = open ? await findPi(host) : { processes: [], certain: false };
+  return {
+    instances: [instanceOf(home, discovery.present)],
+    sightings: read.map(({ found, summary }) => {
+      const directory = summary.cwd === undefined ? {} : { directory: summary.cwd };
+      const verdict = hasOpenTurn(summary.turn.state)
+        ? judgePi(owners, { lastWriteAt: writtenAt(found, summary), ...directory })
+        : ({ life: 'unknown' } as const);
+      return sightingOf(found, summary, verdict);
+    }),
+    problems: [...discovery.problems, ...problems],
+  };
+}
+
+/** Joins with the separator of the injected platform. */
+export function joinOf(platform: NodeJS.Platform): (...parts: readonly string[]) => string {
+  return platform === 'win32' ? win32.join : posix.join;
+}
+
+interface Read {
+  readonly found: FoundSession;
+  readonly summary: Summary;
+}
+
+function readAll(
+  files: FileSystemPort,
+  { index }: AdapterContext,
+  sessions: readonly FoundSession[],
+): { readonly read: readonly Read[]; readonly problems: readonly ScanProblem[] } {
+  const reader = createFileReader(files);
+  const entries = index?.load(INDEX_SCOPE);
+  const problems: ScanProblem[] = [];
+  const read = sessions.flatMap((found): readonly Read[] => {
+    const entry = entries?.get(found.path);
+    const known = entry && sameContent(entry.stamp, found.stat) ? decodeSummary(entry.value) : undefined;
+    if (known) return known.ours ? [{ found, summary: known }] : [];
+    const result = readTranscript(reader, found.path, found.sessionId, found.stat);
+    if (result.kind !== 'read') {
+      problems.push(...problemsOf(found.path, result));
+      return [];
+    }
+    const { kind: _, ...stamp } = result.stat;
+    index?.stage(INDEX_SCOPE, found.path, { stamp, value: encodeSummary(result.value) });
+    if (result.value.ours) return [{ found: { ...found, stat: result.stat }, summary: result.value }];
+    problems.push({ subject: found.path, reason: 'line 1 is no header of this session', skipped: 1 });
+    return [];
+  });
+  index?.flush();
+  return { read, problems };
+}
+
+function instanceOf(home: PiHome, present: boolean): RuntimeInstance {
+  return {
+    runtimeId: RUNTIME_ID,
+    instanceId: INSTANCE_ID,
+    label: 'pi',
+    status: present ? 'available' : 'missing',
+    ...(present
+      ? {}
+      : { error: 'no sessions folder; nothing was ever run here, or PI_CODING_AGENT_DIR is elsewhere' }),
+    capabilities: ['sessionList', 'sessionHistory', 'liveWatch'],
+    metadata: { transcriptRoot: home.sessions },
+  };
+}
+
+const stored = z.object({
+  ours: z.boolean(),
+  skipped: z.number(),
+  title: z.string().optional(),
+  cwd: z.string().optional(),
+  startedAt: z.number().optional(),
+  forkedFromId: z.string().optional(),
+  state: z.enum(['unknown', 'working', 'retrying', 'completed', 'failed', 'stopped', 'limited']),
+  tool: z.string().optional(),
+  at: z.number().optional(),
+  openedAt: z.number().optional(),
+  endedAt: z.number().optional(),
+  model: z.string().optional(),
+  usedTokens: z.number().optional(),
+  last: z.string(),
+});
+
+/** As the index keeps it: cleaned titles and words of closed sets; no message, no command, no error text (R-38). */
+export function encodeSummary({ turn, ...rest }: Summary): string {
+  const { state, facts, at, model, usedTokens, last } = turn;
+  const word =
+    facts.end ??
+    (state.kind === 'working' ? (state.retrying ? 'retrying' : 'working') : ('unknown' as const));
+  const tool = state.kind === 'working' ? state.tool?.name : undefined;
+  const { openedAt, endedAt } = facts;
+  return JSON.stringify({ ...rest, state: word, tool, at, openedAt, endedAt, model, usedTokens, last });
+}
+
+/** Reads what {@link encodeSummary} wrote; `undefined` if it isn't that, and the file is then read again. */
+export function decodeSummary(text: string): Summary | undefined {
+  const parsed = stored.safeParse(parse(text));
+  if (!parsed.success) return undefined;
+  const { state, tool, at, openedAt, endedAt, model, usedTokens, last, ...rest } = clean(parsed.data);
+  const end = state === 'unknown' || state === 'working' || state === 'retrying' ? undefined : state;
+  const facts = clean({ openedAt, endedAt, end });
+  const working =
+    tool === undefined ? RUNNING : ({ kind: 'working', doing: 'tool', tool: { name: tool } } as const);
+  const states = { unknown: UNKNOWN, working, retrying: { ...RUNNING, retrying: true } } as const;
+  return {
+    ...rest,
+    turn: {
+      ...clean({ at, model, usedTokens }),
+      facts,
+      last,
+      state: end ? restedWith(end) : states[state as keyof typeof states],
+    },
+  };
+}
+
+type Clean<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+function clean<T extends object>(values: T): Clean<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Clean<T>;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // A damaged entry costs one reading of its file.
+    return undefined;
+  }
+}
