@@ -236,3 +236,33 @@ export const STATUS_LINE = {
   /** Sessions in one answer, those that need their user first. */
   sessions: 20,
 } as const;
+
+/** The wrappers around a runtime's program (K-14, K-15, K-18 … K-20, K-31 … K-34). */
+export const WRAP = {
+  /** A line of the stream from this size on is passed on and not looked at (K-31, S-704). */
+  lineBytes: MIB,
+  /** Lines, and their bytes, that wait to be looked at; what comes beyond is passed on and not looked at (S-704). */
+  teeLines: 256,
+  teeBytes: 16 * MIB,
+  /** Requests for a permission that are remembered (K-32). */
+  asks: 64,
+  /** One report to the service, and what the wrapper's own end may wait for the last ones (K-14, S-705). */
+  reportMs: 2 * SECOND,
+  /** Reports that wait for one that is under way; the oldest go first. */
+  reports: 32,
+  /** How often a state that is not idle is said again (K-15, S-716). */
+  keepAliveMs: 30 * SECOND,
+  /** Diagnostic records that wait to be written, and how long the end waits for them (K-34, S-740). */
+  records: 128,
+  recordsMs: 200,
+  /** How often a summary is written while the program runs (S-741). */
+  summaryMs: 60 * SECOND,
+  /** Codex: until its server listens, between two looks, and for one connection or answer (K-18 … K-20). */
+  serverReadyMs: 10 * SECOND,
+  pollMs: SECOND,
+  answerMs: 5 * SECOND,
+  /** Looks that may fail one after the other before the terminal goes on unobserved (K-20, S-766). */
+  failedPolls: 3,
+  /** From the server's TERM to its KILL (K-20, S-766). */
+  stopMs: 2 * SECOND,
+} as const;
