@@ -1,5 +1,7 @@
 import type { Adapter } from '../adapters/adapter.ts';
 import { CATALOG } from '../adapters/catalog.ts';
+import type { TitlePrivacy } from '../runtime/config/schema.ts';
+import { sessionWithTitles } from '../runtime/config/titles.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { RuntimeInstance, ScanOptions, ScanProblem } from '../runtime/feed.ts';
 import { createMonitor, type Monitor } from '../runtime/monitor.ts';
@@ -7,6 +9,7 @@ import { sortByNeed } from '../runtime/session/order.ts';
 import { redactRow, type SessionRow, sessionRow } from '../runtime/session/row.ts';
 import type { Session } from '../runtime/session/session.ts';
 import { passes, type SessionFilter } from './filter.ts';
+import { titlesOf } from './privacy.ts';
 import { nearest } from './suggest.ts';
 import { adapterContext, type World } from './world.ts';
 
@@ -108,16 +111,21 @@ export async function collect(world: World, filter: SessionFilter): Promise<Coll
   const { monitor, adapters } = await openMonitor(world, filter);
   await monitor.scan();
   for (const problem of monitor.problems()) world.log.debug(`${problem.subject}: ${problem.reason}`);
-  return { monitor, adapters, ...readMonitor(monitor, filter) };
+  return { monitor, adapters, ...readMonitor(monitor, filter, await titlesOf(world)) };
 }
 
-/** What a monitor shows through a filter. */
+/** What a monitor shows through a filter, and through its owner's choice for titles (R-37). */
 export function readMonitor(
   monitor: SessionsView,
   filter: SessionFilter,
+  titles: TitlePrivacy,
 ): Pick<Collected, 'instances' | 'problems' | 'sessions'> {
   const sessions = monitor.registry.sessions().filter((session) => passes(session, filter));
-  return { instances: monitor.instances(), problems: monitor.problems(), sessions: sortByNeed(sessions) };
+  return {
+    instances: monitor.instances(),
+    problems: monitor.problems(),
+    sessions: sortByNeed(sessions).map((session) => sessionWithTitles(session, titles)),
+  };
 }
 
 /** JSON of a list stays under this many bytes without `--all` or `--limit` (R-28; the desktop reads 1 MiB). */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Adapter } from '../adapters/adapter.ts';
+import { labelOf } from '../adapters/catalog.ts';
 import { followConfig, type LiveConfig } from '../runtime/config/live.ts';
 import { systemScheduler } from '../runtime/daemon/clock.ts';
 import { serveUntilStopped } from '../runtime/daemon/daemon.ts';
@@ -15,7 +16,6 @@ import type { Answer } from './command.ts';
 import { connectorBuilders } from './daemon-builders.ts';
 import { discoveryPorts } from './daemon-discovery.ts';
 import { focusHandler } from './daemon-focus.ts';
-import { labelOf } from './daemon-glance.ts';
 import { buildCommit, worldPrint } from './daemon-world.ts';
 import { printErr } from './output/print.ts';
 import { adapterContext, type World } from './world.ts';

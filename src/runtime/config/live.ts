@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { every, type Scheduler } from '../daemon/clock.ts';
 import { CONFIG } from '../limits.ts';
-import { configPathIn, type ReadConfig, readConfig } from './read.ts';
+import { configPathIn } from './path.ts';
+import { type ReadConfig, readConfig } from './read.ts';
 
 /** The settings as they are now, for a process that lives on. */
 export interface LiveConfig {

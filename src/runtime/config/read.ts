@@ -1,16 +1,8 @@
-import { join } from 'node:path';
 import type { z } from 'zod';
 import { readBounded } from '../files/read-bounded.ts';
 import { CONFIG } from '../limits.ts';
+import { configPathIn } from './path.ts';
 import { type Config, configSchema, DEFAULT_CONFIG } from './schema.ts';
-
-/** Name of the file in the connector home. */
-export const CONFIG_NAME = 'config.json';
-
-/** The settings file of a connector home. */
-export function configPathIn(home: string): string {
-  return join(home, CONFIG_NAME);
-}
 
 export interface ReadConfig {
   readonly path: string;

@@ -1,7 +1,8 @@
 import { NOTIFY } from '../limits.ts';
-import { needsUser, type PublicState, publicState } from '../session/project.ts';
+import { type PublicState, publicState } from '../session/project.ts';
 import { type Fused, type Session, sessionKey } from '../session/session.ts';
 import { hasOpenTurn, type Outcome, outcomeOf, type SessionState } from '../session/state.ts';
+import { isAsked } from './asked.ts';
 import { compact, type Ledger } from './ledger.ts';
 import { EVENT_OF, folderName, type Notice } from './notice.ts';
 
@@ -248,12 +249,6 @@ function rested(
   const rest = same && before.rest ? before.rest : { outcome, since: now, turn, from };
   const firstRest = before.firstRest ?? Math.min(now, shown.turnEndedAt ?? now);
   return { open: before.open ?? turn, rest, firstRest, through: before.through };
-}
-
-/** Whether somebody is there who waits: proven, or reported by the program itself. */
-function isAsked(shown: Fused): boolean {
-  if (shown.state.kind !== 'waiting') return false;
-  return needsUser(shown) || (shown.evidence?.confidence === 'reported' && shown.life !== 'dead');
 }
 
 function waitOf(
