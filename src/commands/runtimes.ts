@@ -46,7 +46,8 @@ export async function lookAtRuntimes(world: World, request: RuntimesRequest): Pr
   };
 }
 
-function installationHost(world: World): InstallationHost {
+/** This computer, as a scan for programs sees it. */
+export function installationHost(world: World): InstallationHost {
   const home = connectorHome(world.env, world.home);
   return {
     platform: world.platform,

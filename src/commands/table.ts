@@ -23,6 +23,9 @@ export const COMMANDS: Readonly<Record<string, Loader>> = {
   focus: async () => erase((await import('./focus.ts')).focus),
   notify: async () => erase((await import('./notify.ts')).notify),
   config: async () => erase((await import('./config.ts')).config),
+  'install-hooks': async () => erase((await import('./install-hooks.ts')).installHooks),
+  'uninstall-hooks': async () => erase((await import('./uninstall-hooks.ts')).uninstallHooks),
+  'hooks-status': async () => erase((await import('./hooks-status.ts')).hooksStatus),
   daemon: async () => erase((await import('./daemon.ts')).daemon),
   completions: async () => erase((await import('./completions.ts')).completions),
 };

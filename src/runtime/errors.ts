@@ -22,6 +22,7 @@ export const EXIT = {
   turnStopped: 45,
   survived: 46,
   configRefused: 50,
+  hooksIncomplete: 51,
   daemon: 60,
 } as const;
 

@@ -52,7 +52,8 @@ export interface ClaudeEvents {
  * The list for the versions that were found; `undefined` is one that does not say. Where one is not known nothing is
  * taken away: it may know more.
  */
-export function claudeEvents(versions: readonly (string | undefined)[]): ClaudeEvents {
+export function claudeEvents(said: readonly (string | undefined)[]): ClaudeEvents {
+  const versions = said.map((text) => /\d+(?:\.\d+)+/.exec(text ?? '')?.[0]);
   const isOld = (version: string | undefined) =>
     version !== undefined && compareVersions(version, KNOWN_SINCE) < 0;
   if (versions.length > 0 && versions.every((version) => version !== undefined && !isOld(version))) {

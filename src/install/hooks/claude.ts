@@ -12,6 +12,8 @@ import { planUndoOf, refusal, turn, type Wording } from './proposal.ts';
 import { commandLine } from './shell.ts';
 
 const ID = 'claude-code';
+/** Later than any that was seen. */
+const NEWEST = '999.0';
 
 /** Claude Code's `settings.json` (S-810 … S-814, R-07, R-21, R-23). */
 export const claudeCode: Integration = {
@@ -114,7 +116,7 @@ function installNotes(data: Data, events: ClaudeEvents): readonly string[] {
 
 function versionNotes(programs: readonly { readonly version?: string }[]): readonly string[] {
   const { install } = eventsFor(programs);
-  if (install.length === claudeEvents(['999']).install.length) return [];
+  if (install.length === claudeEvents([NEWEST]).install.length) return [];
   const told = programs.map((one) => one.version ?? 'unknown').join(', ') || 'unknown';
   return [
     `Only the ${install.length} hooks that every version knows (version ${told}): Claude Code warns at every start of one that it does not know.`,

@@ -75,5 +75,16 @@ export function planUndoOf(editor: Editor, paths: readonly string[], wording: Wo
   const turned = turn(editor, editor.undo(path), wording);
   if (turned.kind === 'refused') return turned;
   if (turned.kind === 'nothing') return { kind: 'nothing', files: [path], notes: [] };
-  return { kind: 'changes', changes: [turned.change], notes: [], afterwards: [] };
+  return { kind: 'changes', changes: [withoutBackup(turned.change)], notes: [], afterwards: [] };
+}
+
+/** What was before the step that is taken back is what the file is now. */
+function withoutBackup(change: PlannedChange): PlannedChange {
+  return {
+    ...change,
+    commit() {
+      const outcome = change.commit();
+      return 'backup' in outcome ? { ...outcome, backup: undefined } : outcome;
+    },
+  };
 }

@@ -2,7 +2,7 @@ import { SESSIONS } from '../../limits.ts';
 import type { ServiceClock } from '../clock.ts';
 import { type ServiceLog, silent } from '../log.ts';
 import { RequestError } from '../protocol.ts';
-import type { End, Observe, Row, WindowReport, WireState } from '../vocabulary.ts';
+import type { Agent, End, Observe, Row, WindowReport, WireState } from '../vocabulary.ts';
 import {
   createEntry,
   finishEntry,
@@ -15,6 +15,7 @@ import {
 } from './apply.ts';
 import {
   type Entry,
+  isOfHook,
   isPassive,
   type ObserveOutcome,
   type Origin,
@@ -73,6 +74,8 @@ export interface SessionsEngine {
   /** Its owner process is gone or another process has its pid: ends it if that pid still owns it (S-643, S-646). */
   processEnded(sessionId: string, pid: number): boolean;
   candidates(): readonly PidCandidate[];
+  /** When the newest report of each agent's own hooks fired, epoch milliseconds. */
+  heard(): ReadonlyMap<Agent, number>;
   /** Ids of sessions that have not ended, in lower case (S-124). */
   liveIds(): ReadonlySet<string>;
   creditOutage(ms: number): void;
@@ -96,6 +99,7 @@ export function createSessionsEngine(options: EngineOptions): SessionsEngine {
   const entries = new Map<string, Entry>();
   const changeListeners = new Set<() => void>();
   const reportListeners = new Set<(sessionId: string) => void>();
+  const heard = new Map<Agent, number>();
   const state = { version: 0 };
 
   const bump = (): void => {
@@ -176,6 +180,10 @@ export function createSessionsEngine(options: EngineOptions): SessionsEngine {
   return {
     observe(observe, origin) {
       const reaped = reap();
+      if (origin !== 'local' && isOfHook(observe)) {
+        const agent = observe.agent ?? 'claude';
+        heard.set(agent, Math.max(heard.get(agent) ?? 0, firedAt(clock, observe.stamp)));
+      }
       const before = entries.get(observe.session_id)?.shown.phase;
       const outcome = judge(observe, origin);
       const bumped = reaped > 0 || ['created', 'state_changed', 'metadata_enriched'].includes(outcome);
@@ -257,6 +265,7 @@ export function createSessionsEngine(options: EngineOptions): SessionsEngine {
       bump();
       return true;
     },
+    heard: () => heard,
     candidates: () =>
       [...entries.values()].flatMap((entry): PidCandidate[] => {
         const { id, pid, pidStart, prompted, streamed, lastSeen, startedAt } = entry;

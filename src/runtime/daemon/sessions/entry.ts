@@ -86,6 +86,13 @@ export function isPassive(observe: Observe): boolean {
   return 'notification' in event && event.notification === 'other';
 }
 
+/** Whether a sighting that came from outside is one of an agent's own hooks: not of a wrapper, not of a file. */
+export function isOfHook({ event, agent }: Observe): boolean {
+  if (agent === 'pi') return false;
+  if (typeof event !== 'string') return 'notification' in event;
+  return event !== 'transcript_grew' && event !== 'transcript_discovered';
+}
+
 /**
  * A sighting as a report for the state machine. `shown`: as the socket shows it, where the reminder of a minute's
  * rest is an input wait like any other (R-11, and R-06 on the cell beside it). `hooks`: as evidence, where it is not.

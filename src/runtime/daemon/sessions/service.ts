@@ -33,7 +33,12 @@ export function createSessionsService(engine: SessionsEngine, repos: RepoLookup)
     },
     status() {
       const { sessions } = body();
-      return { healthy: true, summary: summaryOf(sessions), detail: { sessions } };
+      const heard = [...engine.heard()].map(([agent, at]) => [agent, new Date(at).toISOString()]);
+      return {
+        healthy: true,
+        summary: summaryOf(sessions),
+        detail: { sessions, heard: Object.fromEntries(heard) },
+      };
     },
     creditOutage: (ms) => engine.creditOutage(ms),
   };

@@ -1,0 +1,199 @@
+import type { Outcome } from '../install/edit/editor.ts';
+import type {
+  Consent,
+  ConsentOutcome,
+  HooksPlan,
+  Integration,
+  PlannedChange,
+} from '../install/hooks/integration.ts';
+import { socketPathIn } from '../runtime/daemon/endpoint.ts';
+import { ConnectorError, EXIT, type ExitName } from '../runtime/errors.ts';
+import { connectorHome } from '../runtime/store/home.ts';
+import type { Answer } from './command.ts';
+import { clientOf, likelyHolder, ping } from './daemon-reach.ts';
+import { chosenIntegrations, hooksContext } from './hooks-world.ts';
+import { askYesNo } from './output/ask.ts';
+import { paint, type Style } from './output/style.ts';
+import type { World } from './world.ts';
+
+export type Deed = 'install' | 'uninstall' | 'undo';
+
+type Words = Readonly<Record<string, unknown>>;
+
+/** What became of one runtime. */
+interface Done {
+  readonly integration: Integration;
+  readonly result: 'changed' | 'wouldChange' | 'unchanged' | 'absent' | 'refused' | 'failed';
+  readonly files: readonly DoneFile[];
+  readonly lines: readonly string[];
+  readonly trust?: 'given' | 'notGiven' | 'failed';
+  /** Why it was not done, or not wholly. */
+  readonly problem?: { readonly kind: ExitName; readonly message: string };
+}
+
+interface DoneFile {
+  readonly path: string;
+  readonly does: string;
+  readonly diff?: string;
+  readonly backup?: string;
+}
+
+/** Plans for every chosen runtime, then does it, unless it is only to be shown. One that fails stops no other. */
+export async function changeHooks(world: World, args: Words, deed: Deed): Promise<Answer> {
+  const { list, named } = chosenIntegrations(args);
+  const context = hooksContext(world, args);
+  const dryRun = args['dry-run'] === true;
+  const done: Done[] = [];
+  for (const integration of list) {
+    const plan = await planOf(integration, context, deed);
+    done.push(await carryOut(args, integration, plan, { dryRun, named }));
+  }
+  return answerOf(done, dryRun, await skewWarnings(world));
+}
+
+/** Where nothing could be done the problem is the answer; else it stands beside what was done. */
+function answerOf(done: readonly Done[], dryRun: boolean, warnings: readonly string[]): Answer {
+  const answer = {
+    kind: 'document',
+    data: { dryRun, runtimes: done.map(dataOf) },
+    text: (style: Style) => done.map((one) => textOf(one, style, dryRun)).join('\n\n'),
+  } as const;
+  const [first] = done.flatMap((one) => one.problem ?? []);
+  if (first === undefined) return { ...answer, warnings };
+  if (done.length > 1)
+    return { ...answer, exitCode: EXIT[first.kind], warnings: [...warnings, first.message] };
+  const next = done[0]?.lines.filter((line) => line !== first.message).join('\n');
+  return { ...answer, warnings, failure: new ConnectorError(first.kind, first.message, next || undefined) };
+}
+
+function planOf(
+  integration: Integration,
+  context: ReturnType<typeof hooksContext>,
+  deed: Deed,
+): Promise<HooksPlan> {
+  if (deed === 'install') return integration.planInstall(context);
+  if (deed === 'uninstall' || integration.planUndo === undefined) return integration.planUninstall(context);
+  return integration.planUndo(context);
+}
+
+async function carryOut(
+  args: Words,
+  integration: Integration,
+  plan: HooksPlan,
+  how: { readonly dryRun: boolean; readonly named: boolean },
+): Promise<Done> {
+  if (plan.kind === 'absent') {
+    const done = { integration, result: 'absent', files: [], lines: [plan.message] } as const;
+    // Who names a runtime wants it; who names none wants what is there (S-820).
+    return how.named ? { ...done, problem: { kind: 'runtimeMissing', message: plan.message } } : done;
+  }
+  if (plan.kind === 'refused') {
+    const lines = [plan.message, ...plan.byHand];
+    const problem = { kind: 'configRefused', message: plan.message } as const;
+    return { integration, result: 'refused', files: [], lines, problem };
+  }
+  if (plan.kind === 'nothing') {
+    const files = plan.files.map((path) => ({ path, does: 'as it should be' }));
+    const done: Done = { integration, result: 'unchanged', files, lines: plan.notes };
+    return plan.consent && !how.dryRun ? withConsent(args, plan.consent, done) : done;
+  }
+  if (how.dryRun) {
+    const files = plan.changes.map(({ path, does, diff }) => ({ path, does, diff }));
+    return { integration, result: 'wouldChange', files, lines: plan.notes };
+  }
+  const committed = commitAll(plan.changes);
+  const done: Done = {
+    integration,
+    result: committed.problem ? 'failed' : 'changed',
+    files: committed.files,
+    lines: [...plan.notes, ...(committed.problem ? [committed.problem] : plan.afterwards)],
+    ...(committed.problem ? { problem: { kind: 'configRefused', message: committed.problem } } : {}),
+  };
+  return plan.consent && !committed.problem ? withConsent(args, plan.consent, done) : done;
+}
+
+/** In order; what follows a failed one is not done. */
+function commitAll(changes: readonly PlannedChange[]): {
+  readonly files: readonly DoneFile[];
+  readonly problem?: string;
+} {
+  const files: DoneFile[] = [];
+  for (const change of changes) {
+    const outcome = change.commit();
+    const problem = problemOf(change.path, outcome);
+    if (problem !== undefined) return { files, problem };
+    const backup = 'backup' in outcome && outcome.backup !== undefined ? { backup: outcome.backup } : {};
+    files.push({ path: change.path, does: change.does, diff: change.diff, ...backup });
+  }
+  return { files };
+}
+
+function problemOf(path: string, outcome: Outcome): string | undefined {
+  switch (outcome.kind) {
+    case 'written':
+    case 'removed':
+      return undefined;
+    case 'conflict':
+      return `${path} changed meanwhile; nothing was written. Try it again.`;
+    case 'failed':
+      return `${path} could not be written (${outcome.code}); it is as it was.`;
+    case 'overwritten':
+      return `${path} was written, and another program wrote it anew at once. Look with hooks-status.`;
+    case 'restored':
+      return `${path} could not be written whole; its former text is there again.`;
+  }
+}
+
+/** A yes is a flag, or a person's word on a terminal; anything else is no (R-23). */
+async function withConsent(args: Words, consent: Consent, done: Done): Promise<Done> {
+  const isYes = args[consent.flag] === true || (args['json'] !== true && (await askYesNo(consent.question)));
+  if (!isYes) {
+    const how = `Or say yes to it: shadowob-connector install-hooks --${consent.flag}`;
+    return { ...done, lines: [...done.lines, ...consent.declined, how], trust: 'notGiven' };
+  }
+  const outcome: ConsentOutcome = await consent.give();
+  if (outcome.kind === 'given') return { ...done, lines: [...done.lines, outcome.message], trust: 'given' };
+  const problem = { kind: 'refused', message: outcome.message } as const;
+  return { ...done, lines: [...done.lines, outcome.message, ...outcome.byHand], trust: 'failed', problem };
+}
+
+/** S-327: a daemon of another version may refuse what these hooks send, and they are silent about it. */
+async function skewWarnings(world: World): Promise<readonly string[]> {
+  const socketPath = socketPathIn(connectorHome(world.env, world.home));
+  if (!likelyHolder(socketPath)) return [];
+  const running = await ping(clientOf(world, socketPath));
+  if (!running || running.version === world.version) return [];
+  return [
+    `The daemon is version ${running.version}, this program ${world.version}: shadowob-connector daemon restart`,
+  ];
+}
+
+function dataOf({ integration, result, files, lines, trust, problem }: Done): object {
+  return {
+    runtimeId: integration.id,
+    result,
+    files,
+    notes: lines,
+    ...(trust === undefined ? {} : { trust }),
+    ...(problem === undefined ? {} : { error: problem }),
+  };
+}
+
+const WORDS: Readonly<Record<Done['result'], string>> = {
+  changed: 'done',
+  wouldChange: 'would be changed',
+  unchanged: 'nothing to do',
+  absent: 'not here',
+  refused: 'left as it is',
+  failed: 'not done',
+};
+
+function textOf(done: Done, style: Style, dryRun: boolean): string {
+  const head = `${paint(style, 'bold', done.integration.label)}  ${WORDS[done.result]}`;
+  const files = done.files.flatMap(({ path, does, diff, backup }) => [
+    `  ${path}: ${does}`,
+    ...(dryRun && diff !== undefined ? [diff.trimEnd()] : []),
+    ...(backup === undefined ? [] : [paint(style, 'dim', `  as it was before: ${backup}`)]),
+  ]);
+  return [head, ...files, ...done.lines.map((line) => `  ${line}`)].join('\n');
+}
