@@ -101,7 +101,7 @@ export async function findTarget(
 }
 
 /** A session that we have begun and that has no file yet. */
-function hostedSession(world: World, id: string, runtime: string | undefined): SessionRef | undefined {
+export function hostedSession(world: World, id: string, runtime: string | undefined): SessionRef | undefined {
   const wanted = id.trim();
   const found = listRecords(connectorHome(world.env, world.home))
     .map((record) => record.session)

@@ -13,6 +13,7 @@ import { type Notifier, startNotifier } from '../runtime/notify/notifier.ts';
 import { sinksOf } from '../runtime/notify/sinks/all.ts';
 import { run, systemHost } from '../runtime/process/spawn.ts';
 import type { Answer } from './command.ts';
+import { actHandlers } from './daemon-acts.ts';
 import { connectorBuilders } from './daemon-builders.ts';
 import { discoveryPorts } from './daemon-discovery.ts';
 import { focusHandler } from './daemon-focus.ts';
@@ -55,7 +56,10 @@ export async function runDaemon(world: World, plan: RunPlan): Promise<Answer> {
         feeds: adapters,
         context: { ...adapterContext(world), log: adapterLog(log) },
         builders: connectorBuilders(adapters, () => settings.current().config.privacy.titles),
-        acts: { focus: focusHandler(() => held.resident?.engine, launcher) },
+        acts: {
+          ...actHandlers(world, () => held.resident?.source),
+          focus: focusHandler(() => held.resident?.engine, launcher),
+        },
         discovery: discoveryPorts(world),
         settled: () => world.index()?.flush(),
         ...(plan.pollMs === undefined ? {} : { pollMs: plan.pollMs }),

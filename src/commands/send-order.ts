@@ -130,8 +130,12 @@ function readRuntime(args: SendArgs): Named {
   throw new ConnectorError('usage', '--new needs --runtime', 'For example: --new --runtime claude-code');
 }
 
-/** S8: text that is pushed at a set-up screen goes into its menu. */
-function refuseSetUp(state: { readonly kind: string; readonly on?: string }): void {
+/**
+ * S8: text that is pushed at a set-up screen goes into its menu.
+ *
+ * @throws ConnectorError `refused`
+ */
+export function refuseSetUp(state: { readonly kind: string; readonly on?: string }): void {
   if (state.kind !== 'waiting' || state.on !== 'setup') return;
   throw new ConnectorError(
     'refused',

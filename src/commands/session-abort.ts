@@ -1,5 +1,6 @@
+import type { ControlContext } from '../adapters/adapter.ts';
 import { withdrawLeft } from '../runtime/control/sweep.ts';
-import type { AbortResult } from '../runtime/control.ts';
+import type { AbortResult, RuntimeControl } from '../runtime/control.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { SessionRef } from '../runtime/session/session.ts';
 import { oneLine } from '../runtime/session/text.ts';
@@ -11,6 +12,7 @@ import {
   readId,
   refusalError,
   sweepLines,
+  type Target,
 } from './acting.ts';
 import { type Answer, defineCommand } from './command.ts';
 import { refusalData } from './output/control-data.ts';
@@ -43,24 +45,39 @@ export const sessionAbort = defineCommand({
     const { ref, known } = await findTarget(world, id, args);
     const control = await controlOf(world, ref.runtimeId);
     const context = controlContext(world, args);
-    const abort = capable(control, 'abort', ref.runtimeId).bind(control);
-    const left = await withdrawLeft(context, ref);
-    const asked = await abort(context, {
-      session: ref,
-      kill: args.kill === true,
-      ...(known ? { known } : {}),
-    });
-    const result = withWithdrawn(asked, left);
+    const result = await abortTarget(
+      context,
+      control,
+      { ref, ...(known ? { known } : {}) },
+      args.kill === true,
+    );
     const failure = failureOf(result);
     return {
       kind: 'document',
-      data: document(ref, result),
+      data: abortDocument(ref, result),
       text: () => (result.kind === 'stopped' ? `stopped: ${result.detail}` : ''),
       warnings: await sweepLines(context),
       ...(failure ? { failure } : {}),
     };
   },
 });
+
+/**
+ * Stops a turn, or its process, and withdraws what waits for the session.
+ *
+ * @throws ConnectorError `unsupported`
+ */
+export async function abortTarget(
+  context: ControlContext,
+  control: RuntimeControl<ControlContext>,
+  { ref, known }: Target,
+  kill: boolean,
+): Promise<AbortResult> {
+  const abort = capable(control, 'abort', ref.runtimeId).bind(control);
+  const left = await withdrawLeft(context, ref);
+  const asked = await abort(context, { session: ref, kill, ...(known ? { known } : {}) });
+  return withWithdrawn(asked, left);
+}
 
 /** Messages that nobody would have delivered are withdrawn, too; that alone is something done. */
 function withWithdrawn(result: AbortResult, left: number): AbortResult {
@@ -71,7 +88,8 @@ function withWithdrawn(result: AbortResult, left: number): AbortResult {
   return nothingRan ? { kind: 'stopped', detail: `nothing ran; ${words}` } : result;
 }
 
-function document(ref: SessionRef, result: AbortResult): unknown {
+/** What came of it, as JSON. */
+export function abortDocument(ref: SessionRef, result: AbortResult): Record<string, unknown> {
   return {
     ...ref,
     stopped: result.kind === 'stopped',

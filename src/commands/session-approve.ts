@@ -58,7 +58,7 @@ export const sessionApprove = defineCommand({
       }
       return listing(world, waiting, args, warnings);
     }
-    const request = chosen(waiting, args.request);
+    const request = chosenRequest(waiting, args.request);
     if (!decision) {
       return {
         kind: 'document',
@@ -103,7 +103,7 @@ function readDecision(args: ApproveArgs): Decision | undefined {
 }
 
 /** Asked of the runtimes each time: nothing that waits is remembered here (A6). */
-async function waitingRequests(world: World, args: ApproveArgs): Promise<readonly PendingRequest[]> {
+export async function waitingRequests(world: World, args: ApproveArgs): Promise<readonly PendingRequest[]> {
   const context = controlContext(world, args);
   const able = await actingAdapters(world, args.runtime);
   const lists = await Promise.all(able.map(async ({ control }) => (await control.pending?.(context)) ?? []));
@@ -115,7 +115,12 @@ async function waitingRequests(world: World, args: ApproveArgs): Promise<readonl
 /** Shorter beginnings could come to mean another request. */
 const SHORTEST = 8;
 
-function chosen(waiting: readonly PendingRequest[], text: string): PendingRequest {
+/**
+ * The request that an id, or its beginning, means.
+ *
+ * @throws ConnectorError `notFound` or `ambiguous`
+ */
+export function chosenRequest(waiting: readonly PendingRequest[], text: string): PendingRequest {
   const exact = waiting.filter(({ requestId }) => requestId === text);
   const found =
     exact.length > 0 || text.length < SHORTEST
@@ -148,28 +153,40 @@ function answerTo(request: PendingRequest, decision: Decision, args: ApproveArgs
   };
 }
 
+/** Gives the runtime the answer. */
+export async function applyAnswer(
+  world: World,
+  answer: ApprovalAnswer,
+  context: ControlContext,
+): Promise<ApprovalResult> {
+  const control = await controlOf(world, answer.session.runtimeId);
+  const result = await control.approve?.(context, answer);
+  const next = 'Answer it there.';
+  const reason = 'this can’t be answered from outside';
+  return result ?? { kind: 'refused', refusal: { reason, kind: 'unsupported', next } };
+}
+
+/** What came of an answer, as JSON. */
+export function answerDocument(
+  { session, requestId }: PendingRequest,
+  { decision }: ApprovalAnswer,
+  result: ApprovalResult,
+): Record<string, unknown> {
+  const came = result.kind === 'refused' ? refusalData(result.refusal) : { detail: result.detail };
+  return { ...session, requestId, decision, result: result.kind, ...came };
+}
+
 async function answering(
   world: World,
   request: PendingRequest,
   answer: ApprovalAnswer,
   { context, warnings }: { readonly context: ControlContext; readonly warnings: readonly string[] },
 ): Promise<Answer> {
-  const { runtimeId } = request.session;
-  const control = await controlOf(world, runtimeId);
-  const result: ApprovalResult = (await control.approve?.(context, answer)) ?? {
-    kind: 'refused',
-    refusal: { reason: 'this can’t be answered from outside', kind: 'unsupported', next: 'Answer it there.' },
-  };
+  const result = await applyAnswer(world, answer, context);
   const failure = failureOf(result);
   return {
     kind: 'document',
-    data: {
-      ...request.session,
-      requestId: request.requestId,
-      decision: answer.decision,
-      result: result.kind,
-      ...(result.kind === 'refused' ? refusalData(result.refusal) : { detail: result.detail }),
-    },
+    data: answerDocument(request, answer, result),
     text: () => `${answer.decision}: applied`,
     warnings,
     ...(failure ? { failure } : {}),

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { labelOf } from '../adapters/catalog.ts';
+import type { ApprovalPolicy, CreateResult } from '../runtime/control.ts';
 import { capable, controlContext, controlOf, refusalError, sweepLines } from './acting.ts';
 import { type Answer, defineCommand } from './command.ts';
 import { refusalData } from './output/control-data.ts';
@@ -39,7 +40,7 @@ export const sessionCreate = defineCommand({
     if (result.kind === 'refused') {
       return {
         kind: 'document',
-        data: { runtimeId: args.runtime, created: false, ...refusalData(result.refusal) },
+        data: createDocument(args.runtime, policy.approvals, result),
         text: () => '',
         warnings,
         failure: refusalError(result.refusal),
@@ -48,9 +49,19 @@ export const sessionCreate = defineCommand({
     const { session, detail } = result;
     return {
       kind: 'document',
-      data: { ...session, created: true, detail, approvals: policy.approvals },
+      data: createDocument(args.runtime, policy.approvals, result),
       text: () => `${session.sessionId}\n${labelOf(session.runtimeId)}: ${detail}`,
       warnings,
     };
   },
 });
+
+/** What came of it, as JSON. */
+export function createDocument(
+  runtimeId: string,
+  approvals: ApprovalPolicy,
+  result: CreateResult,
+): Record<string, unknown> {
+  if (result.kind === 'refused') return { runtimeId, created: false, ...refusalData(result.refusal) };
+  return { ...result.session, created: true, detail: result.detail, approvals };
+}

@@ -94,7 +94,7 @@ async function accepting(run: Sending): Promise<Answer> {
   const printer = createEventPrinter();
   return {
     kind: 'document',
-    data: document(run, events),
+    data: sendDocument(run, events),
     text: (style) => accountOf(events, printer, style),
     warnings: run.notes,
     ...(failure ? { failure } : {}),
@@ -111,7 +111,10 @@ function accountOf(
 }
 
 /** The fields of the existing connector (`cli-surface.md` §4) and ours beside them. */
-function document({ request, ref }: Sending, events: readonly ControlEvent[]): unknown {
+export function sendDocument(
+  { request, ref }: Pick<Sending, 'request' | 'ref'>,
+  events: readonly ControlEvent[],
+): Record<string, unknown> {
   const accepted = events.find((event) => event.type === 'accepted');
   const queued = events.some((event) => event.type === 'queued') && !accepted;
   const refused = events.find((event) => event.type === 'refused');

@@ -130,6 +130,8 @@ export const TEXT = {
   messageBytes: 4 * MIB,
   /** One part of a longer text on the socket, UTF-8: a quarter of a line, since JSON may double or triple it. */
   partBytes: 256 * KIB,
+  /** A word to the model with a denial, and one answer to a question, in characters. */
+  noteChars: 16 * KIB,
   /** How long a command waits for a turn to end when no other time is given. */
   waitMs: 300 * SECOND,
 } as const;
@@ -265,4 +267,29 @@ export const WRAP = {
   failedPolls: 3,
   /** From the server's TERM to its KILL (K-20, S-766). */
   stopMs: 2 * SECOND,
+} as const;
+
+/** Programs with our extension inside, and the orders that they take. */
+export const INSIDE = {
+  /** Programs at one time; sessions that one of them holds, and permissions that wait in it. */
+  attachments: 64,
+  sessions: 256,
+  requests: 32,
+  /** Events of the runtime in one report. */
+  events: 64,
+  /** What a permission would allow, in characters; longer ones say that they are cut. */
+  detailChars: 16 * KIB,
+  /** The final text of a turn, in characters. */
+  finalChars: 128 * KIB,
+  /** One part of a text, bytes, and how many there may be: four mebibytes of text. */
+  partBytes: 256 * KIB,
+  parts: 16,
+  /** Texts that wait for their order. */
+  texts: 16,
+  /** Orders in all, and of one program that are not over. */
+  orders: 256,
+  openOrders: 32,
+  /** How long a program may take to accept an order, and how long one that is over is remembered. */
+  acceptMs: 15 * SECOND,
+  keepMs: MINUTE,
 } as const;

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { RequestError } from '../daemon/protocol.ts';
 import type { Service } from '../daemon/service.ts';
-import { CONTROL, TEXT } from '../limits.ts';
+import { CONTROL } from '../limits.ts';
 import type { Host } from './host.ts';
+import { createUploads } from './uploads.ts';
 
 /** Name of the service on a host's socket. */
 export const HOST_SERVICE = 'host';
@@ -82,42 +83,6 @@ export function hostService(host: Host): Service {
         const refusal = await host.open(defined(read('open', open, payload)));
         return refusal ? { kind: 'refused', refusal } : { kind: 'opened' };
       },
-    },
-  };
-}
-
-interface Uploads {
-  add(id: string, index: number, bytes: Buffer): void;
-  /** The whole text. Throws `RequestError` when a part is missing or the bytes are no UTF-8. */
-  take(id: string, parts: number): string;
-}
-
-const UPLOADS = 8;
-const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function createUploads(): Uploads {
-  const parts = new Map<string, Buffer[]>();
-  return {
-    add(id, index, bytes) {
-      const own = parts.get(id) ?? [];
-      if (index !== own.length) throw new RequestError('parts must come in order');
-      const size = own.reduce((sum, one) => sum + one.length, bytes.length);
-      if (size > TEXT.messageBytes) throw new RequestError(`the message is over ${TEXT.messageBytes} bytes`);
-      own.push(bytes);
-      parts.set(id, own);
-      const oldest = parts.size > UPLOADS ? parts.keys().next() : undefined;
-      if (oldest && !oldest.done) parts.delete(oldest.value);
-    },
-    take(id, count) {
-      const own = parts.get(id) ?? [];
-      if (own.length !== count) throw new RequestError('a part of the message is missing');
-      parts.delete(id);
-      try {
-        return strict.decode(Buffer.concat(own));
-      } catch {
-        // A fatal decoder throws for nothing else than bytes that are not UTF-8.
-        throw new RequestError('the message is not UTF-8');
-      }
     },
   };
 }

@@ -51,7 +51,8 @@ export type ListQuery = z.infer<typeof list>;
 export type SubscribeQuery = z.infer<typeof subscribe>;
 export type GlanceQuery = z.infer<typeof glance>;
 
-function reader<T>(op: string, schema: z.ZodType<T>): (payload: unknown) => T {
+/** A reader of one operation's payload; what doesn't fit throws `RequestError` naming the operation (S-318). */
+export function reader<T>(op: string, schema: z.ZodType<T>): (payload: unknown) => T {
   return (payload) => {
     const parsed = schema.safeParse(payload ?? {});
     if (parsed.success) return parsed.data;
