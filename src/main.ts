@@ -15,6 +15,9 @@ if (args[0] === 'hook') {
   writeSync(1, versionText());
 } else if (args[0] === 'status-line' && (await shortStatusLine(args.slice(1)))) {
   // Printed: the short way took all of its words.
+} else if ((args[0] === 'claude-wrap' || args[0] === 'codex-wrap') && !asksForHelp(args)) {
+  const { runWrap } = await import('./commands/wrap.ts');
+  await runWrap(args[0], args.slice(1));
 } else {
   const { runCli } = await import('./commands/cli.ts');
   process.exitCode = await runCli(args);
@@ -24,4 +27,10 @@ if (args[0] === 'hook') {
 async function shortStatusLine(words: readonly string[]): Promise<boolean> {
   const { runStatusLine } = await import('./commands/output/status-line.ts');
   return runStatusLine(words);
+}
+
+/** Behind `--` the words are another program's. */
+function asksForHelp(words: readonly string[]): boolean {
+  const end = words.indexOf('--');
+  return words.slice(0, end < 0 ? words.length : end).some((word) => word === '--help' || word === '-h');
 }

@@ -26,6 +26,8 @@ export const COMMANDS: Readonly<Record<string, Loader>> = {
   'install-hooks': async () => erase((await import('./install-hooks.ts')).installHooks),
   'uninstall-hooks': async () => erase((await import('./uninstall-hooks.ts')).uninstallHooks),
   'hooks-status': async () => erase((await import('./hooks-status.ts')).hooksStatus),
+  'claude-wrap': async () => erase((await import('./claude-wrap.ts')).claudeWrap),
+  'codex-wrap': async () => erase((await import('./codex-wrap.ts')).codexWrap),
   daemon: async () => erase((await import('./daemon.ts')).daemon),
   completions: async () => erase((await import('./completions.ts')).completions),
 };

@@ -98,14 +98,14 @@ export function createTitleRewriter(): TitleRewriter {
       state.held = NOTHING;
       const out: Buffer[] = [];
       for (let at = 0; at < bytes.length; ) {
-        const escape = bytes.indexOf(ESC, at);
-        out.push(...plain(bytes.subarray(at, escape < 0 ? bytes.length : escape)));
-        if (escape < 0) break;
-        const read = readTitle(bytes, escape);
+        const mark = bytes.indexOf(ESC, at);
+        out.push(...plain(bytes.subarray(at, mark < 0 ? bytes.length : mark)));
+        if (mark < 0) break;
+        const read = readTitle(bytes, mark);
         if (read.kind === 'title') out.push(title(read.title));
-        else if (read.kind === 'none') out.push(...plain(bytes.subarray(escape, read.next)));
+        else if (read.kind === 'none') out.push(...plain(bytes.subarray(mark, read.next)));
         // A copy, so that a title that never ends does not keep a whole chunk.
-        else state.held = Buffer.from(bytes.subarray(escape));
+        else state.held = Buffer.from(bytes.subarray(mark));
         at = read.kind === 'unfinished' ? bytes.length : read.next;
       }
       return Buffer.concat(out);
