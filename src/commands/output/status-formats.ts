@@ -131,7 +131,7 @@ function menu(glance: Glance | undefined, format: MenuFormat, self: Self): strin
   return [line(summary(glance) || '◦', ''), '---', ...rows, ...none].join('\n');
 }
 
-/** Ids go into commands only where nothing in them could be read as anything else. */
+/** Ids go into commands only where they are plain words. */
 function isPlainId(id: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(id);
 }

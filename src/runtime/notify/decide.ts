@@ -74,7 +74,8 @@ export function createDecider(options: DecideOptions): Decider {
       through: told?.through ?? Number.NEGATIVE_INFINITY,
     } as const;
     const resumed = told?.open !== undefined && now - endOf(shown) <= NOTIFY.resumeMs;
-    if (resumed || hasOpenTurn(shown.state)) return { ...base, open: told?.open };
+    const isNew = (shown.turnOpenedAt ?? 0) > state.startedAt;
+    if (resumed || isNew || hasOpenTurn(shown.state)) return { ...base, open: told?.open };
     return { ...base, through: Math.max(base.through, shown.turnOpenedAt ?? 0, shown.turnEndedAt ?? 0) };
   };
 
