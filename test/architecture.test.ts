@@ -15,22 +15,31 @@ interface Import {
   readonly from: string;
   readonly to: string;
   readonly typeOnly: boolean;
+  /** Loaded with its file: no types, and nothing that is imported on demand. */
+  readonly eager: boolean;
 }
 
 const IMPORT =
-  /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g;
+  /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:([^'";]*?)\sfrom\s+)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g;
 
 function importsOf(file: string): Import[] {
   const text = readFileSync(join(SRC, file), 'utf8');
   return [...text.matchAll(IMPORT)].map((match) => {
-    const spec = match[2] ?? match[3] ?? '';
+    const [, type, clause, fixed, onDemand] = match;
+    const spec = fixed ?? onDemand ?? '';
     const to = spec.startsWith('.')
       ? relative(SRC, resolve(dirname(join(SRC, file)), spec))
           .split(sep)
           .join(posix.sep)
       : spec;
-    return { from: file, to, typeOnly: match[1] !== undefined };
+    const typeOnly = type !== undefined;
+    return { from: file, to, typeOnly, eager: fixed !== undefined && !typeOnly && !namesOnlyTypes(clause) };
   });
+}
+
+function namesOnlyTypes(clause: string | undefined): boolean {
+  const names = clause?.startsWith('{') ? clause.replace(/[{}]/g, '').split(',') : undefined;
+  return names?.every((name) => /^\s*(type\s|$)/.test(name)) ?? false;
 }
 
 const all = sources().flatMap(importsOf);
@@ -75,6 +84,21 @@ describe('who may import whom (design §5, R-33)', () => {
       "import { writeSync } from 'node:fs';",
       "import { versionText } from './version.ts';",
     ]);
+  });
+
+  test('a list loads no schema library: it takes longer than a list of a hundred sessions', () => {
+    const roots = ['commands/cli.ts', 'commands/session-list.ts', 'adapters/all.ts'];
+    const loaded = new Set<string>();
+    const load = (file: string): void => {
+      if (loaded.has(file)) return;
+      loaded.add(file);
+      for (const { from, to, eager } of all) if (from === file && eager) load(to);
+    };
+    roots.forEach(load);
+    expect(loaded.size).toBeGreaterThan(100);
+    expect([...loaded].filter((name) => /^(zod|yaml|toml-eslint-parser|diff|unstorage)/.test(name))).toEqual(
+      [],
+    );
   });
 
   test('only the output folder and the entry write to stdout', () => {

@@ -7,7 +7,7 @@ import { decodeSummary, encodeSummary, type TranscriptSummary } from './summary.
 import { readTranscript } from './transcript.ts';
 
 /** The scope of our entries; the number is the schema of their values. */
-export const INDEX_SCOPE = 'claude-code/1';
+export const INDEX_SCOPE = 'claude-code/2';
 
 /** A summary and the version of the file that it was made of. */
 interface Remembered {

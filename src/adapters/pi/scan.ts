@@ -1,10 +1,10 @@
 import { posix, win32 } from 'node:path';
-import { z } from 'zod';
 import type { FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
 import { type FileSystemPort, sameContent, systemFiles } from '../../runtime/files/file-system.ts';
 import { createFileReader } from '../../runtime/files/head-tail.ts';
 import type { ProcessHost } from '../../runtime/process/types.ts';
-import { hasOpenTurn, RUNNING, restedWith, UNKNOWN } from '../../runtime/session/state.ts';
+import { hasOpenTurn, withoutLabel } from '../../runtime/session/state.ts';
+import { seal, unseal } from '../../runtime/store/sealed.ts';
 import type { AdapterContext } from '../adapter.ts';
 import { discoverSessions, type FoundSession, problemsOf } from './discover.ts';
 import { INSTANCE_ID, type PiHome, piHome, RUNTIME_ID } from './homes.ts';
@@ -13,7 +13,7 @@ import { sightingOf, writtenAt } from './sightings.ts';
 import { readTranscript, type Summary } from './transcript.ts';
 
 /** The scope of our entries in the index; the number is the schema of their values. */
-export const INDEX_SCOPE = 'pi/1';
+export const INDEX_SCOPE = 'pi/2';
 
 /** One look at every session file of pi. Unchanged ones are not opened (R-27). */
 export async function scanPi(
@@ -97,66 +97,14 @@ function instanceOf(home: PiHome, present: boolean): RuntimeInstance {
   };
 }
 
-const stored = z.object({
-  ours: z.boolean(),
-  skipped: z.number(),
-  title: z.string().optional(),
-  cwd: z.string().optional(),
-  startedAt: z.number().optional(),
-  forkedFromId: z.string().optional(),
-  state: z.enum(['unknown', 'working', 'retrying', 'completed', 'failed', 'stopped', 'limited']),
-  tool: z.string().optional(),
-  at: z.number().optional(),
-  openedAt: z.number().optional(),
-  endedAt: z.number().optional(),
-  model: z.string().optional(),
-  usedTokens: z.number().optional(),
-  last: z.string(),
-});
-
 /** As the index keeps it: cleaned titles and words of closed sets; no message, no command, no error text (R-38). */
-export function encodeSummary({ turn, ...rest }: Summary): string {
-  const { state, facts, at, model, usedTokens, last } = turn;
-  const word =
-    facts.end ??
-    (state.kind === 'working' ? (state.retrying ? 'retrying' : 'working') : ('unknown' as const));
-  const tool = state.kind === 'working' ? state.tool?.name : undefined;
-  const { openedAt, endedAt } = facts;
-  return JSON.stringify({ ...rest, state: word, tool, at, openedAt, endedAt, model, usedTokens, last });
+export function encodeSummary(summary: Summary): string {
+  const { turn } = summary;
+  const { error: _words, ...facts } = turn.facts;
+  return seal({ ...summary, turn: { ...turn, facts, state: withoutLabel(turn.state) } });
 }
 
 /** Reads what {@link encodeSummary} wrote; `undefined` if it isn't that, and the file is then read again. */
 export function decodeSummary(text: string): Summary | undefined {
-  const parsed = stored.safeParse(parse(text));
-  if (!parsed.success) return undefined;
-  const { state, tool, at, openedAt, endedAt, model, usedTokens, last, ...rest } = clean(parsed.data);
-  const end = state === 'unknown' || state === 'working' || state === 'retrying' ? undefined : state;
-  const facts = clean({ openedAt, endedAt, end });
-  const working =
-    tool === undefined ? RUNNING : ({ kind: 'working', doing: 'tool', tool: { name: tool } } as const);
-  const states = { unknown: UNKNOWN, working, retrying: { ...RUNNING, retrying: true } } as const;
-  return {
-    ...rest,
-    turn: {
-      ...clean({ at, model, usedTokens }),
-      facts,
-      last,
-      state: end ? restedWith(end) : states[state as keyof typeof states],
-    },
-  };
-}
-
-type Clean<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-function clean<T extends object>(values: T): Clean<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Clean<T>;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // A damaged entry costs one reading of its file.
-    return undefined;
-  }
+  return unseal<Summary>(text);
 }

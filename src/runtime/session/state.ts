@@ -59,6 +59,11 @@ export function hasOpenTurn(state: SessionState): boolean {
   return state.kind === 'waiting' && state.on !== 'output-limit' && state.on !== 'setup';
 }
 
+/** The state without what a label of its open call could show: what may be kept on disk. */
+export function withoutLabel(state: SessionState): SessionState {
+  return 'tool' in state && state.tool ? { ...state, tool: { name: state.tool.name } } : state;
+}
+
 /** Urgency order used where two sources speak at once and to fold sub-agents. */
 export function urgency(state: SessionState): number {
   switch (state.kind) {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createClaudeCode } from '../../../src/adapters/claude-code/index.ts';
+import { INDEX_SCOPE } from '../../../src/adapters/claude-code/reading.ts';
 import { RUNTIME_ID } from '../../../src/adapters/claude-code/session.ts';
 import type { FeedScan, ScanOptions } from '../../../src/runtime/feed.ts';
 import type { FileSystemPort } from '../../../src/runtime/files/file-system.ts';
@@ -444,7 +445,7 @@ describe('scan: work (R-27, R-38)', () => {
       );
     temp.write(pathOf(two), rowsOf(two, AGO).prompt('Two') + error);
     await look(temp.context({ index }).context);
-    const values = [...index.load('claude-code/1').values()].map((entry) => entry.value).join('\n');
+    const values = [...index.load(INDEX_SCOPE).values()].map((entry) => entry.value).join('\n');
     expect(values).toContain('Make a build dir');
     expect(values).toContain('rate_limit');
     expect(values).not.toMatch(/mkdir build|secret words|Done\./);
@@ -475,9 +476,9 @@ describe('scan: work (R-27, R-38)', () => {
       throw Object.assign(new Error('denied'), { code: 'EACCES' });
     };
     await look({ ...context, files: { ...real, names } });
-    expect(index.load('claude-code/1').size).toBe(2);
+    expect(index.load(INDEX_SCOPE).size).toBe(2);
     await look(temp.context({ index }).context);
-    expect([...index.load('claude-code/1').keys()]).toEqual([join(temp.home, pathOf(idOf(2)))]);
+    expect([...index.load(INDEX_SCOPE).keys()]).toEqual([join(temp.home, pathOf(idOf(2)))]);
   });
 
   test('a shortened id looks at its own files only, and forgets nothing', async () => {
@@ -489,7 +490,7 @@ describe('scan: work (R-27, R-38)', () => {
     const { sessions } = await look(next.context, { only: 'AAAA' });
     expect(sessions.map((session) => session.ref.sessionId)).toEqual([ids[0] ?? '']);
     expect(next.work.stats).toBe(3);
-    expect(index.load('claude-code/1').size).toBe(2);
+    expect(index.load(INDEX_SCOPE).size).toBe(2);
   });
 
   test('what is older than asked for is listed without being opened', async () => {
