@@ -28,6 +28,8 @@ export const COMMANDS: Readonly<Record<string, Loader>> = {
   'hooks-status': async () => erase((await import('./hooks-status.ts')).hooksStatus),
   'claude-wrap': async () => erase((await import('./claude-wrap.ts')).claudeWrap),
   'codex-wrap': async () => erase((await import('./codex-wrap.ts')).codexWrap),
+  'install-wrapper': async () => erase((await import('./install-wrapper.ts')).installWrapperCommand),
+  'uninstall-wrapper': async () => erase((await import('./uninstall-wrapper.ts')).uninstallWrapperCommand),
   daemon: async () => erase((await import('./daemon.ts')).daemon),
   completions: async () => erase((await import('./completions.ts')).completions),
 };
