@@ -15,6 +15,7 @@ import { run, systemHost } from '../runtime/process/spawn.ts';
 import type { Answer } from './command.ts';
 import { actHandlers } from './daemon-acts.ts';
 import { connectorBuilders } from './daemon-builders.ts';
+import { startDelivering } from './daemon-deliver.ts';
 import { discoveryPorts } from './daemon-discovery.ts';
 import { focusHandler } from './daemon-focus.ts';
 import { buildCommit, worldPrint } from './daemon-world.ts';
@@ -67,6 +68,7 @@ export async function runDaemon(world: World, plan: RunPlan): Promise<Answer> {
       held.resident = resident;
       const notifier = startNotifying(world, plan, resident, settings, log);
       held.notifier = notifier;
+      const stopDelivering = startDelivering(world, resident, log);
       const activated = resident.activatedBy;
       yield {
         data: {
@@ -81,6 +83,7 @@ export async function runDaemon(world: World, plan: RunPlan): Promise<Answer> {
         ...resident,
         async stop() {
           settings.stop();
+          stopDelivering();
           await notifier.stop();
           await resident.stop();
         },

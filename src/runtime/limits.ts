@@ -151,6 +151,8 @@ export const CONTROL = {
   queueMs: 24 * HOUR,
   /** Messages that wait for one session. */
   queued: 32,
+  /** How often the daemon looks for messages that nobody is there to deliver. */
+  deliverMs: 5 * SECOND,
   /** How often a waiting host looks whether the owner has left. */
   ownerPollMs: 500,
   /** How long a host may take until it answers. */

@@ -129,6 +129,7 @@ class SessionHost implements Host {
       createdAt: this.#moment(now),
       expiresAt: expiresAt ?? now + this.#limits.queueMs,
       attempted: false,
+      order: { ...this.#options.spec, start: { kind: 'resume' } },
     };
     const mustWait = this.#current !== undefined || waiting > 0;
     const failed = mustWait ? this.#options.queue.put(queued) : undefined;
@@ -258,7 +259,9 @@ class SessionHost implements Host {
       if (this.#tickets.has(message.id)) continue;
       const isOld = message.expiresAt <= this.#options.now();
       if (!isOld && !message.attempted) {
-        this.#enter(message, { kept: true, owed: false });
+        // Nobody is there any more to be told of a refusal, so it waits instead.
+        const whenOwned = message.whenOwned === 'refuse' ? 'queue' : message.whenOwned;
+        this.#enter({ ...message, whenOwned }, { kept: true, owed: false });
         continue;
       }
       this.#options.queue.remove(message.id);

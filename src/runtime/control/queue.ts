@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { readBounded, writePrivate } from '../files/private-file.ts';
 import { TEXT } from '../limits.ts';
 import type { SessionRef } from '../session/session.ts';
-import type { Message } from './driver.ts';
+import type { HostSpec, Message } from './driver.ts';
 import { placesOf, queuesFolder } from './places.ts';
 
 /** A message that waits. Its file is 0600, and gone once it was delivered, withdrawn, or is too old. */
@@ -15,6 +15,8 @@ export interface QueuedMessage extends Message {
   readonly expiresAt: number;
   /** It was handed to the runtime and nobody knows whether it arrived: never sent a second time. */
   readonly attempted: boolean;
+  /** How a host is started that delivers it when the one that took it is gone; absent in files of older builds. */
+  readonly order?: HostSpec;
 }
 
 /** The waiting messages of one session, oldest first. Only the holder of the session's lock delivers. */
@@ -25,6 +27,8 @@ export interface MessageQueue {
   remove(id: string): void;
 }
 
+const session = z.object({ runtimeId: z.string(), instanceId: z.string(), sessionId: z.string() });
+
 const schema = z.object({
   version: z.literal(1),
   id: z.uuid(),
@@ -32,10 +36,21 @@ const schema = z.object({
   whenOwned: z.enum(['refuse', 'queue', 'fork', 'force']),
   approvals: z.enum(['ask', 'deny', 'runtime-default', 'allow-edits']),
   model: z.string().optional(),
-  session: z.object({ runtimeId: z.string(), instanceId: z.string(), sessionId: z.string() }),
+  session,
   createdAt: z.number().int(),
   expiresAt: z.number().int(),
   attempted: z.boolean(),
+  order: z
+    .object({
+      session,
+      // A session that has a message behind its first one is there by then.
+      start: z.object({ kind: z.literal('resume') }),
+      workDir: z.string().min(1),
+      approvalMs: z.number().int().positive(),
+      keepMs: z.number().int().min(0),
+      native: z.record(z.string(), z.string()),
+    })
+    .optional(),
 });
 
 /** JSON makes of one byte up to six. */
@@ -78,8 +93,8 @@ function readMessage(path: string): QueuedMessage | undefined {
   if (read.kind !== 'read') return undefined;
   const parsed = schema.safeParse(parse(read.bytes.toString('utf8')));
   if (!parsed.success) return undefined;
-  const { version: _, model, ...rest } = parsed.data;
-  return model === undefined ? rest : { ...rest, model };
+  const { version: _, model, order, ...rest } = parsed.data;
+  return { ...rest, ...(model === undefined ? {} : { model }), ...(order ? { order } : {}) };
 }
 
 function parse(text: string): unknown {

@@ -39,6 +39,8 @@ export interface ResidentOptions<Context>
 export interface Resident extends Daemon {
   /** The one registry as the services of the socket see it. */
   readonly source: ConnectorSource;
+  /** What `status` shows as counted; what runs beside the daemon counts here, too. */
+  readonly counters: Counters;
   /** Resolves when everything has been looked at once; the socket is served before. */
   readonly ready: Promise<void>;
 }
@@ -154,6 +156,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
   return {
     ...daemon,
     source,
+    counters,
     ready: ready.promise,
     async stop() {
       stopped.yes = true;
