@@ -1,6 +1,6 @@
 /** Our entries in Claude Code's `settings.json` (S-811 … S-814). Pure. */
 import type { Data } from '../edit/data.ts';
-import { appendToArray, type Operation, removeFromArray, setValue } from '../edit/operation.ts';
+import { appendToArray, type Operation, removeFromArray, removeKey, setValue } from '../edit/operation.ts';
 import type { Wiring } from '../edit/wiring.ts';
 import { type ClaudeEvents, matcherOf } from './claude-events.ts';
 import { eventsIn, groupsOf, misshapen, type Place, pathOf, placesOf } from './groups.ts';
@@ -20,9 +20,7 @@ export function claudeWiring(command: string, events: ClaudeEvents): Wiring {
       return [
         ...fresh.map((event) => appendToArray(['hooks', event], groupFor(event, command))),
         ...held.flatMap((event) =>
-          events.unknown.includes(event)
-            ? takeOut(data, event, oursIn(data, event))
-            : bringUpToDate(data, event, command),
+          events.unknown.includes(event) ? takeAway(data, event) : bringUpToDate(data, event, command),
         ),
       ];
     },
@@ -67,6 +65,15 @@ function bringUpToDate(data: Data, event: string, command: string): readonly Ope
         ];
   const others = ours.filter((place) => place !== kept);
   return [...renewed, ...takeOut(data, event, others)];
+}
+
+/** The event with its name where nothing else is in it: the name alone would be warned of. */
+function takeAway(data: Data, event: string): readonly Operation[] {
+  const ours = oursIn(data, event);
+  const handlers = groupsOf(data, event).flatMap((group) => group.handlers);
+  if (ours.length === 0) return [];
+  const isAll = handlers.length === ours.length;
+  return isAll ? [removeKey(['hooks', event])] : takeOut(data, event, ours);
 }
 
 /** From the last to the first, so that positions hold; a group of nothing else goes as a whole (S-814). */
