@@ -100,10 +100,25 @@ export interface HistoryBounds {
   readonly bytes: number;
 }
 
+/** A program with our extension inside it, as it names itself. */
+export interface InsideProgram {
+  readonly pid: number;
+}
+
+/** Reads what the extension inside one program reports, for as long as it is connected. */
+export interface InsideReader {
+  /** One of the runtime's own events, as it came. What does not fit is skipped. */
+  hear(event: unknown): void;
+  /** The program has left, or the connection is lost: nothing that it said stands any more. */
+  close(reason: string): void;
+}
+
 /** What every runtime's feed can do; what one can't do is absent. `Context` is what its owner injects. */
 export interface RuntimeFeed<Context> {
   readonly id: string;
   scan(context: Context, options?: ScanOptions): Promise<FeedScan>;
   watch?(context: Context, sink: FeedSink): Promise<FeedWatch>;
+  /** For a runtime whose extension sends events (R-32); each program has a reader of its own. */
+  inside?(context: Context, sink: Pick<FeedSink, 'sighted' | 'lost'>, program: InsideProgram): InsideReader;
   history?(context: Context, session: SessionRef, bounds: HistoryBounds): Promise<History>;
 }

@@ -1,5 +1,6 @@
 import type { RuntimeInstance, ScanProblem } from '../../feed.ts';
 import type { Session, SessionRef } from '../../session/session.ts';
+import type { InsideOps } from '../inside/service.ts';
 import { RequestError } from '../protocol.ts';
 import type { OpHandler, Service, ServiceStatus } from '../service.ts';
 import { createPages } from './pages.ts';
@@ -42,11 +43,14 @@ export interface ConnectorOptions {
   readonly source: ConnectorSource;
   readonly builders: ConnectorBuilders;
   readonly acts?: Partial<Readonly<Record<Act, OpHandler>>>;
+  /** The way back through extensions inside programs (R-47). */
+  readonly inside?: InsideOps;
 }
 
 /** The `connector` service on the socket (R-43): all runtimes' sessions, with their evidence, for any client. */
 export function createConnectorService(options: ConnectorOptions): Service {
-  const { source, builders } = options;
+  const { source, builders, inside } = options;
+  const acts: ConnectorOptions['acts'] = { ...inside?.acts, ...options.acts };
   const pages = createPages();
   const state = { ready: false };
   source.ready.then(() => {
@@ -64,7 +68,8 @@ export function createConnectorService(options: ConnectorOptions): Service {
   return {
     name: 'connector',
     ops: {
-      ...Object.fromEntries(ACTS.map((act) => [act, options.acts?.[act] ?? unsupported(act)])),
+      ...Object.fromEntries(ACTS.map((act) => [act, acts[act] ?? unsupported(act)])),
+      ...inside?.ops,
       async list(payload) {
         const query = readConnector.list(payload);
         await source.ready;
@@ -100,6 +105,7 @@ export function createConnectorService(options: ConnectorOptions): Service {
       },
     },
     subscriptions: {
+      ...inside?.subscriptions,
       subscribe(payload) {
         const query = readConnector.subscribe(payload);
         const revision = (): object => ({ version: CONNECTOR_VERSION, revision: source.revision() });

@@ -1,5 +1,6 @@
 import type { RuntimeFeed, ScanProblem } from '../../feed.ts';
 import { createMonitor } from '../../monitor.ts';
+import { isAlive } from '../../process/identity.ts';
 import { systemClock, systemScheduler } from '../clock.ts';
 import {
   type ConnectorBuilders,
@@ -8,6 +9,8 @@ import {
   createConnectorService,
 } from '../connector/service.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from '../daemon.ts';
+import type { Desk } from '../inside/desk.ts';
+import { insideOps } from '../inside/service.ts';
 import { type ServiceLog, silent } from '../log.ts';
 import type { Periodic } from '../periodic.ts';
 import { RequestError } from '../protocol.ts';
@@ -16,6 +19,7 @@ import { wireState } from '../sessions/entry.ts';
 import { createRepoLookup } from '../sessions/repo.ts';
 import { type Counters, createCounters } from './counters.ts';
 import { createDiscovery } from './discovery.ts';
+import { createInsideFeed } from './inside.ts';
 import type { DiscoveryPorts } from './ports.ts';
 import { feedReports } from './reports.ts';
 import { createRegistryView, fusedWord, proofOf } from './view.ts';
@@ -64,7 +68,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
   });
   const ready = Promise.withResolvers<void>();
   const listeners = new Set<() => void>();
-  const held: { engine?: SessionsEngine; discovery?: ReturnType<typeof createDiscovery> } = {};
+  const held: { engine?: SessionsEngine; discovery?: ReturnType<typeof createDiscovery>; desk?: Desk } = {};
   const words = new Map<string, string>();
 
   const wordOf = (id: string, own = wireState('idle')) => {
@@ -120,10 +124,23 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
       held.engine = engine;
       held.discovery = createDiscovery(engine, createRepoLookup({ clock, log }));
       feedReports(engine, monitor.registry, clock.now, soon);
+      const desk = createInsideFeed({
+        registry: monitor.registry,
+        feeds: options.feeds,
+        context: options.context,
+        engine,
+        now: clock.now,
+        scheduler,
+        log,
+        isAlive,
+        changed: soon,
+      });
+      held.desk = desk;
       return [
         createConnectorService({
           source,
           builders: options.builders,
+          inside: insideOps(desk),
           ...(options.acts ? { acts: options.acts } : {}),
         }),
       ];
@@ -162,6 +179,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
       stopped.yes = true;
       for (const watcher of files) watcher.stop();
       await daemon.server.stop();
+      held.desk?.stop();
       await monitor.close();
       ready.resolve();
       await daemon.stop();
