@@ -32,6 +32,10 @@ export interface Terminal {
    * no person can have read the question.
    */
   answer(key: string, dialog: string | RegExp): Promise<void>;
+  /** Presses a key until the screen shows what it brings: a program that still starts swallows keys. */
+  pressFor(key: string, what: string | RegExp): Promise<void>;
+  /** Waits for the end of the program, and gives its exit code. */
+  ended(): Promise<number>;
   resize(columns: number, rows: number): Promise<void>;
   /** Ends the tmux server, and with it whatever still runs in it. */
   close(): Promise<void>;
@@ -80,6 +84,23 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
         return until('the end of the dialog', gone, { timeoutMs: 1_000 }).catch(() => false);
       };
       await until(`"${dialog}" to be answered by ${key}`, pressed, { explain: screen });
+    },
+    async pressFor(key, what) {
+      const shown = async () => matches(await screen(), what);
+      const pressed = async () => {
+        await tmux('send-keys', key);
+        return until(`${what}`, shown, { timeoutMs: 3_000 }).catch(() => false);
+      };
+      await until(`"${what}" by ${key}`, pressed, { explain: screen });
+    },
+    async ended() {
+      const status = async () => {
+        const [dead, code] = (await tmux('display-message', '-p', '#{pane_dead} #{pane_dead_status}')).split(
+          ' ',
+        );
+        return dead === '1' ? { code: Number(code) } : undefined;
+      };
+      return (await until('the end of the program', status, { explain: screen })).code;
     },
     async resize(columns, rows) {
       await tmux('resize-window', '-x', String(columns), '-y', String(rows));

@@ -118,8 +118,7 @@ scenario('Codex: a question blocks the session until it is answered', async (lab
   };
   codex.model.on('Set up', say(tool('request_user_input', { questions: [question] })), say(text('Noted.')));
   const terminal = await codex.open(folder);
-  await terminal.press('BTab');
-  await terminal.shows('Plan mode');
+  await terminal.pressFor('BTab', 'Plan mode');
   await ask(terminal, 'Set up the app');
   await terminal.shows('Which database should we use?');
   await lab.connector.sees({ state: 'blocked', needsYou: true, waitingOn: 'question' });
