@@ -20,7 +20,8 @@ if (args[0] === 'hook') {
   await runWrap(args[0], args.slice(1));
 } else {
   const { runCli } = await import('./commands/cli.ts');
-  process.exitCode = await runCli(args);
+  // All that it had to say is written by now: a timer or socket that is left over must not keep a user's prompt away.
+  process.exit(await runCli(args));
 }
 
 /** False for `--help`, `--json` and whatever else the command itself has to read. */
