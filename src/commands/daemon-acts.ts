@@ -44,8 +44,8 @@ export function actHandlers(
       return { version: CONNECTOR_VERSION, ...(await orError(() => run(payload, context))) };
     };
   return {
-    part(payload) {
-      const { id, index, bytes } = readAct.part(payload);
+    upload(payload) {
+      const { id, index, bytes } = readAct.upload(payload);
       const part = Buffer.from(bytes, 'base64');
       uploads.add(id, index, part);
       return { version: CONNECTOR_VERSION, index, bytes: part.length };

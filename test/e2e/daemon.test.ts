@@ -111,7 +111,7 @@ describe('the daemon, from the outside', () => {
     expect(names).toEqual(['sessions', 'connector']);
     expect(status.services[0].summary).toBe('0 session(s)');
     const { feeds, memory } = status.services[1].detail;
-    expect(Object.keys(feeds).sort()).toEqual(['claude-code', 'codex', 'opencode']);
+    for (const feed of ['claude-code', 'codex', 'opencode']) expect(Object.keys(feeds)).toContain(feed);
     expect(memory.rssBytes).toBeGreaterThan(1e6);
     const text = await b.run('daemon', 'status');
     expect(text.stdout).toContain('started by detached');
@@ -239,14 +239,14 @@ describe('one registry behind both services', () => {
     expect(list.sessions).toMatchObject([{ sessionId: ID, state: 'waiting_for_approval' }]);
   }, 30_000);
 
-  test('R-43: operations that this daemon does not have are refused by name, bad payloads and versions by field', async () => {
+  test('R-43: an unknown operation is refused by name, bad payloads and versions by field', async () => {
     const b = bench();
     await b.run('daemon', 'start');
     const wire = await b.wire();
     const refused = async (op: string, payload?: unknown) =>
       String((await wire.ask(ask('connector', op, payload)))['error']);
-    for (const op of ['send', 'abort', 'approve', 'create', 'focus'])
-      expect(await refused(op)).toContain(`"${op}"`);
+    for (const op of ['upload', 'send', 'abort', 'approve', 'create', 'focus'])
+      expect(await refused(op, { version: 2 })).toContain(`invalid \`${op}\` payload: version`);
     expect(await refused('nothing')).toBe('unknown connector op: nothing');
     expect(await refused('list', { version: 2 })).toContain('invalid `list` payload: version');
     expect(await refused('why', { session: 'none' })).toContain('no session');

@@ -22,7 +22,7 @@ const how = {
 };
 
 /** One part of a long text, in order from 0; base64, so that a character may be cut between two of them (R-40). */
-const part = z.object({
+const upload = z.object({
   version,
   id: z.uuid(),
   index: z.number().int().min(0),
@@ -37,7 +37,7 @@ const send = z
     runtime: runtime.nullish(),
     /** Instead of `session`: begins one there. */
     new: z.object({ runtime, dir: folder }).nullish(),
-    /** The whole text, or `parts` with what was sent before by `part`. */
+    /** The whole text, or `parts` with what was sent before by `upload`. */
     text: z.string().nullish(),
     parts: z.object({ id: z.uuid(), count: z.number().int().min(1) }).nullish(),
     whenOwned: z.enum(['refuse', 'queue', 'fork', 'force']).default('refuse'),
@@ -90,7 +90,7 @@ export type CreatePayload = z.infer<typeof create>;
 
 /** Readers of the payloads of the acting operations (R-43); each throws `RequestError` naming its operation. */
 export const readAct = {
-  part: reader('part', part),
+  upload: reader('upload', upload),
   send: reader('send', send),
   abort: reader('abort', abort),
   approve: reader('approve', approve),

@@ -7,7 +7,7 @@ import { createPages } from './pages.ts';
 import { CONNECTOR_VERSION, type GlanceQuery, type ListQuery, readConnector } from './schema.ts';
 
 /** Operations that act on sessions. Who can do one hands its handler in; without it, it is refused by its name. */
-export const ACTS = ['part', 'send', 'abort', 'approve', 'create', 'focus'] as const;
+export const ACTS = ['upload', 'send', 'abort', 'approve', 'create', 'focus'] as const;
 export type Act = (typeof ACTS)[number];
 
 /** What the service reads from: the one registry as it is now. */
@@ -137,7 +137,7 @@ function unsupported(act: Act): OpHandler {
 }
 
 const COMMAND: Readonly<Record<Act, string>> = {
-  part: 'session-send',
+  upload: 'session-send',
   send: 'session-send',
   abort: 'session-abort',
   approve: 'session-approve',
