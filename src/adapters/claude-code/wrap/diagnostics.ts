@@ -14,7 +14,7 @@ export interface Diagnostics {
   /** Records that were not written. */
   readonly dropped: number;
   record(event: string, fields: RecordFields): void;
-  /** Resolves when all was written, at the latest after 200 ms. */
+  /** Resolves when all was written, at the latest after 200 ms; nothing is taken after it. */
   finish(): Promise<void>;
 }
 
@@ -67,6 +67,9 @@ export function openDiagnostics(options: DiagnosticsOptions): Diagnostics | unde
       const timer = setTimeout(resolve, WRAP.recordsMs);
       await Promise.race([state.working, promise]);
       clearTimeout(timer);
+      state.broken = true;
+      // Not awaited: a disk that takes its time has had it. Bun throws when a handle is collected open (1.4.5).
+      void opening.then((file) => file?.close()).catch(() => {});
     },
   };
 }
