@@ -10,18 +10,29 @@ const PINS = [
   { name: '@anthropic-ai/claude-code', version: '2.1.332', setUp: 'install.cjs' },
   { name: '@openai/codex', version: '0.171.0' },
   { name: 'opencode-ai', version: '1.18.33', setUp: 'postinstall.mjs' },
+  { name: '@earendil-works/pi-coding-agent', version: '1.6.0' },
+  // What pi runs on: it needs 22.19 or newer, whatever this computer has.
+  { name: 'node', version: '24.9.0', setUp: 'installArchSpecificPackage.js' },
 ] as const;
 
 /** What the programs say about themselves. */
-export const VERSIONS = { 'claude-code': '2.1.332', codex: '0.171.0', opencode: '1.18.33' } as const;
+export const VERSIONS = {
+  'claude-code': '2.1.332',
+  codex: '0.171.0',
+  opencode: '1.18.33',
+  pi: '1.6.0',
+} as const;
 
 const CACHE = resolve(import.meta.dir, '..', '..', '..', '.cache', 'e2e');
 const NAMED = PINS.map((pin) => `${pin.name}@${pin.version}`);
 /** Its content says which pins a cache holds; written last, so that half an installation counts for nothing. */
 const SEAL = 'installed.json';
 
-/** The folder to put into PATH: `claude`, `codex` and `opencode`. */
+/** The folder to put into PATH: `claude`, `codex`, `opencode` and `pi`. */
 export const PROGRAMS_PATH = join(CACHE, 'programs', 'node_modules', '.bin');
+
+/** The folder of the `node` that pi needs; not in PATH otherwise. */
+export const NODE_PATH = join(CACHE, 'programs', 'node_modules', 'node', 'bin');
 
 /** Whether the pinned programs are there. */
 export async function programsInstalled(): Promise<boolean> {
