@@ -25,6 +25,8 @@ export interface Place {
   readonly home: string;
   /** Who asks: the task at log-on names itself. */
   readonly startedBy: StartedBy;
+  /** `install`: the user wants it to outlive the log-out (D5). */
+  readonly linger: boolean;
 }
 
 export type ControlAction = 'start' | 'stop' | 'restart' | 'install' | 'uninstall';
@@ -238,7 +240,10 @@ async function install(world: World, place: Place): Promise<Outcome> {
       'shadowob-connector daemon start runs it without one',
     );
   }
-  const report = await manager.install(specOf(world, place.socketPath, place.home));
+  const report = await manager.install({
+    ...specOf(world, place.socketPath, place.home),
+    linger: place.linger,
+  });
   if (manager.kind !== 'windows-task') return armed(world, place, report);
   if (!report.ok) throw new ConnectorError('daemon', report.notes.join('; '));
   const started = await start(world, place);

@@ -3,6 +3,7 @@ import { socketPathIn } from '../runtime/daemon/endpoint.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { connectorHome } from '../runtime/store/home.ts';
 import { type Answer, defineCommand } from './command.ts';
+import type { Place } from './daemon-control.ts';
 import type { StartedBy } from './daemon-run.ts';
 import { nearest } from './suggest.ts';
 import type { World } from './world.ts';
@@ -45,6 +46,10 @@ export const daemon = defineCommand({
       description: 'run: how often to look although nothing was notified',
       valueHint: 'ms',
     },
+    linger: {
+      type: 'boolean',
+      description: 'install: with systemd, let it outlive the log-out (loginctl enable-linger)',
+    },
     lines: { type: 'string', alias: 'n', description: 'logs: how many lines (default 200)', valueHint: 'n' },
     follow: { type: 'boolean', alias: 'f', description: 'logs: go on with what is written' },
     'server-url': { type: 'string', description: 'Not available yet: a Shadow server', valueHint: 'url' },
@@ -85,23 +90,20 @@ export const daemon = defineCommand({
       const { showLogs } = await import('./daemon-logs.ts');
       return showLogs(world, home, { lines: args.lines, follow: args.follow === true });
     }
-    return control(action, world, socketPath, home, readStarter(args['started-by']));
+    if (args.linger === true && action !== 'install')
+      throw new ConnectorError('usage', '--linger goes with install', 'daemon install --linger');
+    const startedBy = readStarter(args['started-by']);
+    return control(action, world, { socketPath, home, startedBy, linger: args.linger === true });
   },
 });
 
-async function control(
-  action: Exclude<Action, 'run' | 'logs'>,
-  world: World,
-  socketPath: string,
-  home: string,
-  starter: StartedBy,
-): Promise<Answer> {
+async function control(action: Exclude<Action, 'run' | 'logs'>, world: World, place: Place): Promise<Answer> {
   if (action === 'status') {
     const { daemonStatus } = await import('./daemon-status.ts');
-    return daemonStatus(world, socketPath, home);
+    return daemonStatus(world, place.socketPath, place.home);
   }
   const { daemonControl } = await import('./daemon-control.ts');
-  return daemonControl(action, world, { socketPath, home, startedBy: starter });
+  return daemonControl(action, world, place);
 }
 
 function readAction(word: string | undefined): Action {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { ensureHome } from '../../runtime/store/home.ts';
 import { call, removeFiles, retry, writeFiles } from './files.ts';
+import { linger, unlinger } from './linger.ts';
 import {
   type ServiceFile,
   type ServiceManager,
@@ -125,17 +125,21 @@ export function systemdManager(system: ServiceSystem): ServiceManager {
         await call(system, systemctl('disable', `${NAME}.service`));
       const units = spec.always ? [`${NAME}.socket`, `${NAME}.service`] : [`${NAME}.socket`];
       const enabled = await retry(system, systemctl('enable', '--now', ...units), 5, 200);
+      const kept = await linger(system, spec);
+      // Without lingering it works until the log-out: that is said, and is no failure of the service.
       const ok = reload.ok && enabled.ok;
-      const done = [...written.done, ...(enabled.ok ? [`enabled ${units.join(' and ')}`] : [])];
+      const done = [...written.done, ...(enabled.ok ? [`enabled ${units.join(' and ')}`] : []), ...kept.done];
       const failed = [reload, enabled].filter((one) => !one.ok).map((one) => `systemctl: ${one.said}`);
-      return { ok, done, notes: [...failed, ...(await lingerNotes(system))] };
+      return { ok, done, notes: [...failed, ...kept.notes] };
     },
-    async uninstall(): Promise<ServiceReport> {
-      if (!existsSync(socket) && !existsSync(service)) return { ok: true, done: [], notes: [] };
+    async uninstall(spec): Promise<ServiceReport> {
+      const kept = await unlinger(system, spec);
+      if (!existsSync(socket) && !existsSync(service)) return kept;
       await call(system, systemctl('disable', '--now', `${NAME}.socket`, `${NAME}.service`));
       const done = removeFiles([socket, service]);
       const reload = await call(system, systemctl('daemon-reload'));
-      return { ok: true, done, notes: reload.ok ? [] : [`systemctl: ${reload.said}`] };
+      const notes = [...(reload.ok ? [] : [`systemctl: ${reload.said}`]), ...kept.notes];
+      return { ok: kept.ok, done: [...done, ...kept.done], notes };
     },
     async disarm(): Promise<ServiceReport> {
       const stopped = await call(system, systemctl('stop', `${NAME}.socket`));
@@ -146,15 +150,4 @@ export function systemdManager(system: ServiceSystem): ServiceManager {
       };
     },
   };
-}
-
-/**
- * A user manager ends with its user's last session unless it lingers (D5). We only say so, with the command: whether a
- * user's processes outlive the log-out is for that user to decide.
- */
-async function lingerNotes(system: ServiceSystem): Promise<readonly string[]> {
-  const name = userInfo().username;
-  const said = await call(system, ['loginctl', 'show-user', name, '--property=Linger', '--value']);
-  if (said.ok && said.said === 'yes') return [];
-  return [`It ends when you log out. To keep it: loginctl enable-linger ${name}`];
 }

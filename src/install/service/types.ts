@@ -12,6 +12,8 @@ export interface ServiceSpec {
    * starts it (R-34).
    */
   readonly always: boolean;
+  /** The user wants it to outlive the log-out; only systemd has a word for it (D5). */
+  readonly linger?: boolean;
 }
 
 /** The system as service managers need it. */

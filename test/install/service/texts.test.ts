@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentPlist, LABEL, launchdManager, xmlText } from '../../../src/install/service/launchd.ts';
 import { serviceManager } from '../../../src/install/service/manager.ts';
@@ -57,7 +57,7 @@ function fake(platform: NodeJS.Platform, answer: (line: string) => RunResult = (
   return { system, calls, userHome, spec: { ...spec, home: join(userHome, 'connector') } };
 }
 
-describe('systemd (S-338)', () => {
+describe('systemd (S-338 S-340 C-133 C-134)', () => {
   test('the socket unit: any client starts the service, 0600', () => {
     expect(socketUnit(spec)).toBe(`[Unit]
 Description=shadowob-connector: socket of the daemon
@@ -115,6 +115,59 @@ KillMode=process
     expect(manager.installed()).toBe(false);
     expect(existsSync(join(userHome, '.config/systemd/user/shadowob-connector-daemon.service'))).toBe(false);
     expect(await manager.uninstall(own)).toEqual({ ok: true, done: [], notes: [] });
+  });
+
+  test('D5: with consent lingering is switched on once, written down, and taken back with the rest', async () => {
+    const state = { linger: 'no' };
+    const b = fake('linux', (line) => {
+      if (line.startsWith('loginctl enable-linger')) state.linger = 'yes';
+      if (line.startsWith('loginctl disable-linger')) state.linger = 'no';
+      return exited(0, line.startsWith('loginctl show-user') ? state.linger : '');
+    });
+    const manager = systemdManager(b.system);
+    const mark = join(b.spec.home, 'linger.json');
+    const spec = { ...b.spec, linger: true };
+    const lingering = () =>
+      b.calls.filter((line) => /able-linger/.test(line)).map((line) => line.split(' ')[1]);
+    expect((await manager.install(spec)).done.at(-1)).toContain('outlive the log-out');
+    expect(statSync(mark).mode & 0o777).toBe(0o600);
+    expect((await manager.install(spec)).done.join()).not.toContain('log-out');
+    expect(lingering()).toEqual(['enable-linger']);
+    expect((await manager.uninstall(spec)).done.at(-1)).toContain('end with the log-out again');
+    expect([state.linger, existsSync(mark), lingering()]).toEqual([
+      'no',
+      false,
+      ['enable-linger', 'disable-linger'],
+    ]);
+    await manager.uninstall(spec);
+    expect(lingering()).toHaveLength(2);
+  });
+
+  test('D5: lingering that was on before us stays; without consent, or refused, nothing is written down', async () => {
+    const on = fake('linux', (line) => exited(0, line.startsWith('loginctl show-user') ? 'yes' : ''));
+    const manager = systemdManager(on.system);
+    await manager.install({ ...on.spec, linger: true });
+    await manager.uninstall(on.spec);
+    expect(on.calls.filter((line) => line.includes('able-linger'))).toEqual([]);
+    const refused = fake('linux', (line) => exited(line.startsWith('loginctl enable') ? 1 : 0, 'no'));
+    const report = await systemdManager(refused.system).install({ ...refused.spec, linger: true });
+    expect([report.ok, report.notes.join()]).toEqual([true, expect.stringContaining('enable-linger')]);
+    expect(existsSync(join(refused.spec.home, 'linger.json'))).toBe(false);
+  });
+
+  test('R-34: with a start at login that is no longer wanted, its link goes, too', async () => {
+    const { system, calls, spec: own, userHome } = fake('linux', () => exited(0, 'yes'));
+    const manager = systemdManager(system);
+    await manager.install({ ...own, always: true });
+    expect(calls).toContain(
+      'systemctl --user enable --now shadowob-connector-daemon.socket shadowob-connector-daemon.service',
+    );
+    expect(calls.join()).not.toContain('disable');
+    const wants = join(userHome, '.config/systemd/user/default.target.wants');
+    mkdirSync(wants, { recursive: true });
+    writeFileSync(join(wants, 'shadowob-connector-daemon.service'), '');
+    await manager.install(own);
+    expect(calls).toContain('systemctl --user disable shadowob-connector-daemon.service');
   });
 
   test('an enable that fails is tried five times and then said', async () => {
