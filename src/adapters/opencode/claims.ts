@@ -42,7 +42,9 @@ export function serverClaim(view: ServerView, session: Known, now: number): Clai
       confidence: 'exact',
       at: request?.wait.at ?? now,
       says: stateOf(status, request),
-      ...(session.turn && !session.turn.end ? { turn: { openedAt: session.turn.openedAt } } : {}),
+      ...(session.turn && !session.turn.end && !session.turn.unanswered
+        ? { turn: { openedAt: session.turn.openedAt } }
+        : {}),
       life: 'alive',
       detail: detailOf(status, request),
     };

@@ -36,7 +36,9 @@ export async function holdStream(options: ConnectionOptions): Promise<string> {
 
   const seeding = { done: Promise.resolve() };
   const listener = {
-    opened() {
+    // Asked only now: the server answers the request before it listens to itself, and what happens in between no event
+    // tells.
+    heard() {
       seeding.done = seed();
     },
     event: sessions.hear,

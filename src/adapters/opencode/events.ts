@@ -46,7 +46,17 @@ export function seedSession(
   if (previous && previous.phase !== 'unseen') return previous;
   const open = openTurn(previous ?? unseen(id, at), at);
   const waits = new Map(requests.map((request) => [request.id, request.wait]));
-  return { ...open, phase: status, waits, since: at, lastAt: at, seen: `${status} when listening began` };
+  // When its turn began is not known, and a time of ours could be later than its end.
+  const turn = open.prompt ? open.turn : {};
+  return {
+    ...open,
+    turn,
+    phase: status,
+    waits,
+    since: at,
+    lastAt: at,
+    seen: `${status} when listening began`,
+  };
 }
 
 /** A directory's instance is closed: its turns are cut, and no idle follows. */

@@ -31,11 +31,12 @@ export function rest(session: LiveSession, at: number): LiveSession {
 /** How the turn of a session that rests ended, as far as its newest answer and the errors since its beginning say. */
 export function endOfTurn(session: LiveSession, at: number): TurnFacts {
   const { answer, failure, turn } = session;
-  const openedAt = turn.openedAt ?? at;
   const error = answer?.error ?? failure;
   const closed = answer?.completedAt !== undefined || answer?.error !== undefined;
   const end = closed && answer ? outcomeOf(answer) : failure ? outcomeOfError(failure) : undefined;
-  if (end === undefined) return { openedAt };
+  // Found running when listening began, and nothing was heard of its beginning: others know.
+  if (end === undefined) return turn.openedAt === undefined ? {} : { openedAt: turn.openedAt };
+  const openedAt = turn.openedAt ?? answer?.completedAt ?? at;
   const endedAt = Math.max(openedAt, turn.endedAt ?? answer?.completedAt ?? at);
   return {
     openedAt,

@@ -111,7 +111,8 @@ function workState(session: LiveSession): SessionState {
 
 /**
  * The standing claim of the process about a session. An idle one says `idle` and tells beside it how its own
- * newest turn ended, so that a newer turn of another process can overtake it (R-13).
+ * newest turn ended, so that a newer turn of another process can overtake it. One that was not heard to begin a turn
+ * proves that the process is there and no more: it can't say of anybody's turn that it ended (R-13).
  */
 export function liveClaim(session: LiveSession, feed: string, owner: string): Claim | undefined {
   const says = stateOfLive(session);
@@ -122,7 +123,7 @@ export function liveClaim(session: LiveSession, feed: string, owner: string): Cl
     owner,
     confidence: 'exact',
     at: waiting ?? session.since,
-    says,
+    says: says.kind === 'idle' && session.turn.openedAt === undefined ? { kind: 'silent' } : says,
     turn: session.turn,
     life: session.phase === 'removed' ? 'dead' : 'alive',
     detail: session.seen,

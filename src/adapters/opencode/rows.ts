@@ -155,6 +155,7 @@ export function turnClaim(turn: TurnRecord, owner: OwnerVerdict, feed: string, n
         : `its newest turn ${end.outcome}`,
     };
   }
+  if (owner === 'dead') return leftClaim(turn, feed);
   return {
     feed,
     confidence: 'inferred',
@@ -163,6 +164,19 @@ export function turnClaim(turn: TurnRecord, owner: OwnerVerdict, feed: string, n
     turn: { openedAt: turn.openedAt },
     ...(turn.unanswered ? { staleAfterMs: UNANSWERED_TTL_MS } : {}),
     detail: openDetail(turn, owner),
+  };
+}
+
+/** An open turn that nobody works on any more, whoever else lives: it was cut. */
+function leftClaim(turn: TurnRecord, feed: string): Claim {
+  const at = turn.lastWriteAt;
+  return {
+    feed,
+    confidence: 'inferred',
+    at,
+    says: restedWith('stopped'),
+    turn: { openedAt: turn.openedAt, endedAt: at, end: 'stopped' },
+    detail: `${describeOpen(turn)}, and nobody works on it any more`,
   };
 }
 

@@ -9,7 +9,7 @@ import { findOwners, findServers, type StoreOwners } from './owners.ts';
 import { scanRemote } from './remote.ts';
 import { pollServer, type ServerView } from './server-view.ts';
 import { type FoundServers, findHealthy, type Server } from './servers.ts';
-import { goneSessions, localSightings, needsOwner } from './sightings.ts';
+import { confirmGone, goneSessions, localSightings, needsOwner } from './sightings.ts';
 import { readStore, rememberGone, type StoreRead } from './store.ts';
 
 /** A session written to this recently may have been prompted again, before the prompt is stored, milliseconds. */
@@ -29,19 +29,27 @@ export async function scanOpencode(
   const home = homeOf(context);
   const store = readStoreOf(context, home);
   const owners = store.sessions.some(needsOwner) ? await findOwners(home.database, host) : undefined;
-  const connected = live.connected();
-  const streamed = new Set(connected.map(({ server }) => server.endpoint.url));
   // Before the watch has heard of its servers, leaving them out would make their sessions unknown for a moment.
   const byWatch = options.withoutLive === true && live.settled();
   const found = byWatch
     ? asConnected(live)
     : await ask(context, host, home, store, { ...(owners ? { owners } : {}), endpoint: options.endpoint });
-  const views = byWatch
-    ? connected.filter(({ local }) => local).map((one) => one.view())
+  const polled = byWatch
+    ? []
     : await Promise.all(
         found.local.map((server) => pollServer(server.api, server, directoriesToAsk(store, now))),
       );
-  const look = { store, views, owners, streamed, now };
+  // A stream that was opened meanwhile says what is so by now: an answer may be the older word.
+  const connected = live.connected();
+  const streamed = new Set(connected.map(({ server }) => server.endpoint.url));
+  const views = [
+    ...connected.filter(({ local }) => local).map((one) => one.view()),
+    ...polled.filter(({ endpoint }) => !streamed.has(endpoint.url)),
+  ];
+  const look = confirmGone({ store, views, owners, streamed, now }, () => {
+    const at = context.now();
+    return { sessions: readStoreOf(context, home).sessions, now: at };
+  });
   if (context.index && owners) rememberGone(context.index, home, goneSessions(look));
   const remote = await Promise.all(
     found.remote.map((server) => scanRemote(server, streamed.has(server.endpoint.url), now)),

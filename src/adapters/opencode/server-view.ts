@@ -12,6 +12,8 @@ export interface ServerView {
   readonly requests: readonly ServerRequest[];
   /** Whether silence about a session of this directory means that the server does not run it. */
   covers(directory: string | undefined): boolean;
+  /** Of a turn that was opened after this, its silence says so wherever it runs: only a stream hears that. Epoch milliseconds. */
+  readonly listeningSince?: number;
   /** The same for a turn of the `/api/session` routes. */
   readonly coversV2: boolean;
   /** When the session's newest turn was heard to end, epoch milliseconds; only a stream hears that. */

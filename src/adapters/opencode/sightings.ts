@@ -47,19 +47,60 @@ export function localSightings(look: LocalLook): readonly Sighting[] {
 }
 
 /**
- * A prompt that is only stored is no turn yet while a server that rests could be the one to begin it: the session is
- * as it was before. Where no server can tell, it counts as a turn.
+ * A prompt that is only stored is no turn yet where a server could be the one to begin it, also one that has not been
+ * heard: it takes up to 2 s in a cold folder (tricky case 10), and what is said in between must not depend on which
+ * servers have answered so far. The session is as it was before. A terminal begins at once.
  */
 function begun(session: StoredSession, look: LocalLook): StoredSession {
   const { turn, info } = session;
-  if (!turn?.unanswered || ownerOf(session, look).verdict === 'alive') return session;
-  if (!look.views.some((view) => rests(view, session))) return session;
+  if (!turn?.unanswered || !couldBegin(session, look)) return session;
   const { turn: _turn, ...rest } = session;
   return turn.before ? { ...rest, info, turn: turn.before } : { ...rest, info };
 }
 
+/** Whether a server could begin the turn of a prompt, and nobody is known to work on it. */
+function couldBegin(session: StoredSession, { owners, views }: LocalLook): boolean {
+  const { turn, info } = session;
+  if (!turn || views.some(({ statuses }) => statuses.has(info.id))) return false;
+  const servers = (owners?.processes ?? []).filter(
+    ({ serves, holdsStore }) => serves && holdsStore !== false,
+  );
+  if (owners) {
+    const { lastWriteAt } = turn;
+    const { directory } = info;
+    const others = new Set(servers.map(({ pid }) => pid));
+    const where = { lastWriteAt, ...(directory ? { directory } : {}) };
+    if (judgeOwner(owners, where, others).verdict === 'alive') return false;
+  }
+  // A turn of the `/api/session` routes has no busy time before its answer that a server would tell of (14).
+  return (servers.length > 0 && !turn.v2) || views.some((view) => rests(view, session));
+}
+
+/** Whether a server's silence means that it does not run the turn. */
 function rests(view: ServerView, { turn, info }: StoredSession): boolean {
-  return (turn?.v2 ? view.coversV2 : view.covers(info.directory)) && !view.statuses.has(info.id);
+  if (view.statuses.has(info.id)) return false;
+  const heardAll = turn !== undefined && turn.openedAt > (view.listeningSince ?? Number.POSITIVE_INFINITY);
+  return heardAll || (turn?.v2 ? view.coversV2 : view.covers(info.directory));
+}
+
+/**
+ * A turn may end between the reading of its rows and the server's word that it rests, and would look left by everybody.
+ * So the rows of such sessions are read once more: only what is still open then was left.
+ */
+export function confirmGone(
+  look: LocalLook,
+  read: () => { readonly sessions: readonly StoredSession[]; readonly now: number },
+): LocalLook {
+  const gone = new Set(goneSessions(look).map(({ info }) => info.id));
+  if (gone.size === 0) return look;
+  const again = read();
+  const fresh = new Map(again.sessions.map((session) => [session.info.id, session]));
+  const sessions = look.store.sessions.map((session) => {
+    const now = gone.has(session.info.id) ? fresh.get(session.info.id) : undefined;
+    // Of a turn that has begun meanwhile nobody has looked who could run it.
+    return now && now.turn?.openedAt === session.turn?.openedAt ? now : session;
+  });
+  return { ...look, store: { ...look.store, sessions }, now: again.now };
 }
 
 interface Judged {
@@ -80,9 +121,13 @@ export function goneSessions(look: LocalLook): readonly StoredSession[] {
   );
 }
 
-function ownerOf(session: StoredSession, { owners, views, now }: LocalLook): Judged {
+function ownerOf(session: StoredSession, look: LocalLook): Judged {
+  const { owners, views, now } = look;
   const { turn, info } = session;
   if (!turn || !isOpen(turn)) return { verdict: 'unknown' };
+  // Its process may be out of sight, in a container say.
+  if (views.some(({ statuses }) => statuses.has(info.id)))
+    return { verdict: 'alive', ...runnerOf(info.id, look) };
   if (!needsOwner(session)) return { verdict: 'dead' };
   if (!owners) return { verdict: 'unknown' };
   const moving = isMoving(turn, now);
@@ -94,6 +139,12 @@ function ownerOf(session: StoredSession, { owners, views, now }: LocalLook): Jud
     { lastWriteAt: turn.lastWriteAt, ...(info.directory ? { directory: info.directory } : {}) },
     new Set(resting.flatMap(({ endpoint }) => endpoint.pid ?? [])),
   );
+}
+
+function runnerOf(id: string, { owners, views }: LocalLook): Pick<Judged, 'owner'> {
+  const pids = views.filter(({ statuses }) => statuses.has(id)).map(({ endpoint }) => endpoint.pid);
+  const owner = owners?.processes.find(({ pid }) => pids.includes(pid));
+  return owner ? { owner } : {};
 }
 
 /** An end that was heard only after the rows were read is not in them yet. */
@@ -122,8 +173,11 @@ function claimsOf(
   const servers = spoken
     .filter((view) => !(look.streamed.has(view.endpoint.url) && view.statuses.has(info.id)))
     .map((view) => serverClaim(view, known, look.now));
-  const rows = turn && turnClaim(turn, verdict, FEED.database, look.now);
-  const process = turn && isOpen(turn) ? processClaim(verdict, owner, turn) : undefined;
+  // A server that has begun it says so; until its answer is stored, another look may find that server out of reach.
+  const bySaying = turn?.unanswered === true && look.views.some(({ statuses }) => statuses.has(info.id));
+  const rows = turn && !bySaying ? turnClaim(turn, verdict, FEED.database, look.now) : undefined;
+  const isKnown = verdict === 'dead' || owner !== undefined;
+  const process = turn && isOpen(turn) && isKnown ? processClaim(verdict, owner, turn) : undefined;
   return [...servers, rows, process].filter((claim) => claim !== undefined);
 }
 

@@ -30,8 +30,11 @@ export interface StreamSessionsOptions {
 export interface StreamSessions {
   hear(event: BusEvent): void;
   /** What was so when listening began. */
-  seed(view: Pick<ServerView, 'statuses' | 'requests'>): void;
-  /** What the stream has added up to, as a scan asks for it. Its silence covers every directory. */
+  seed(view: Pick<ServerView, 'statuses' | 'requests' | 'covers' | 'coversV2'>): void;
+  /**
+   * What the stream has added up to, as a scan asks for it. Its silence covers every turn that was opened since, and of
+   * those before the folders that the server was asked about.
+   */
   view(): ServerView;
   /** The stream is lost: nothing that it said stands any more. */
   lose(reason: string): void;
@@ -45,7 +48,13 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
   const told = new Map<string, number>();
   const cancels = new Set<() => void>();
   // What ended while the server was still being asked: its answer may be the older word.
-  const over = { seeded: false, requests: new Set<string>(), sessions: new Set<string>() };
+  const asked = { covers: (_directory: string | undefined): boolean => false, coversV2: false };
+  const over = {
+    seeded: false,
+    since: Number.POSITIVE_INFINITY,
+    requests: new Set<string>(),
+    sessions: new Set<string>(),
+  };
 
   const noteEnd = ({ type, properties }: BusEvent, id: string | undefined): void => {
     if (over.seeded) return;
@@ -107,8 +116,10 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
       const next = id === undefined ? undefined : applyEvent(sessions.get(id), event, now());
       if (next) put(next);
     },
-    seed({ statuses, requests }) {
+    seed({ statuses, requests, covers, coversV2 }) {
       over.seeded = true;
+      over.since = now();
+      Object.assign(asked, { covers, coversV2 });
       for (const [id, status] of statuses) {
         if (over.sessions.has(id)) continue;
         const own = requests.filter((one) => one.sessionId === id && !over.requests.has(one.id));
@@ -120,8 +131,9 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
       version: server.version,
       statuses: new Map([...sessions.values()].flatMap(statusOf)),
       requests: [],
-      covers: () => true,
-      coversV2: true,
+      covers: asked.covers,
+      coversV2: asked.coversV2,
+      listeningSince: over.since,
       endedAt: (id) => sessions.get(id)?.turn.endedAt,
       failures: [],
       skipped: 0,

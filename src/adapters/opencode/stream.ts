@@ -9,10 +9,11 @@ export const SILENCE_MS = 35_000;
 const OPEN_MS = 3_000;
 
 export interface StreamListener {
-  /** The stream is there; what happened before it is not repeated. */
-  opened(): void;
-  /** The first bytes are there: the server answers before it listens to itself, so only now nothing is missed. */
-  heard?(): void;
+  /**
+   * The first bytes are there, so that from now on nothing is missed: the server answers before it listens to itself.
+   * What happened before is not repeated.
+   */
+  heard(): void;
   event(event: BusEvent): void;
 }
 
@@ -42,12 +43,11 @@ export async function listen(
   const silence = watchdog(timers, () => stream.close());
   const parser = createSseParser();
   try {
-    listener.opened();
     silence.feed();
     let first = true;
     for await (const chunk of stream.chunks) {
       silence.feed();
-      if (first) listener.heard?.();
+      if (first) listener.heard();
       first = false;
       for (const data of parser.push(chunk)) {
         const event = mayMatter(data) ? readBusEvent(parseJson(data)) : undefined;

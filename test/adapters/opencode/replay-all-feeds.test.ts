@@ -104,6 +104,7 @@ describe('every row of the answer keys, with all feeds of a daemon', () => {
           timers: { after: () => () => {} },
           now: () => clock.now,
         });
+        stream.seed({ statuses: new Map(), requests: [], covers: () => true, coversV2: true });
         const scan = (t: number): void => {
           const isUp = ownersAt(scenario, t, base).processes.some(({ pid }) => pid === 100);
           const read = readStore(home, { files: systemFiles, platform: 'linux', now: clock.now });

@@ -115,7 +115,6 @@ export class ServerTurn {
   async #listen(opened: (failure: string | undefined) => void): Promise<void> {
     const { signal } = this.#ending;
     const listener = {
-      opened: () => {},
       heard: () => {
         opened(undefined);
         if (this.#posted) void this.#resync();
