@@ -16,7 +16,7 @@ export function statusLine(glance: Glance | undefined, format: StatusFormat, sel
   switch (format) {
     case 'plain':
     case 'starship':
-      return glance ? summary(glance) : '';
+      return glance ? oneLine(summary(glance)) : '';
     case 'tmux':
       return glance ? tmuxLine(glance) : '';
     case 'waybar':

@@ -57,6 +57,7 @@ async function post(
   const timer = setTimeout(() => give(`no answer within ${timeoutMs} ms`, true), timeoutMs);
   const stop = () => give('stopped', false);
   signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
   const headers = {
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(body)),
