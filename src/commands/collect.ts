@@ -1,15 +1,16 @@
 import type { Adapter } from '../adapters/adapter.ts';
 import { CATALOG } from '../adapters/catalog.ts';
-import type { TitlePrivacy } from '../runtime/config/schema.ts';
 import { sessionWithTitles } from '../runtime/config/titles.ts';
+import { hostedKeys } from '../runtime/control/record.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { RuntimeInstance, ScanOptions, ScanProblem } from '../runtime/feed.ts';
 import { createMonitor, type Monitor } from '../runtime/monitor.ts';
 import { sortByNeed } from '../runtime/session/order.ts';
 import { redactRow, type SessionRow, sessionRow } from '../runtime/session/row.ts';
 import type { Session } from '../runtime/session/session.ts';
+import { connectorHome } from '../runtime/store/home.ts';
 import { passes, type SessionFilter } from './filter.ts';
-import { titlesOf } from './privacy.ts';
+import { type Privacy, privacyOf } from './privacy.ts';
 import { nearest } from './suggest.ts';
 import { adapterContext, type World } from './world.ts';
 
@@ -101,6 +102,7 @@ export async function openMonitor(
     context: adapterContext(world),
     clock: systemClock(world),
     scan,
+    owned: () => hostedKeys(connectorHome(world.env, world.home)),
     ...(pollMs === undefined ? {} : { pollMs }),
   });
   return { monitor, adapters };
@@ -111,20 +113,20 @@ export async function collect(world: World, filter: SessionFilter): Promise<Coll
   const { monitor, adapters } = await openMonitor(world, filter);
   await monitor.scan();
   for (const problem of monitor.problems()) world.log.debug(`${problem.subject}: ${problem.reason}`);
-  return { monitor, adapters, ...readMonitor(monitor, filter, await titlesOf(world)) };
+  return { monitor, adapters, ...readMonitor(monitor, filter, await privacyOf(world)) };
 }
 
 /** What a monitor shows through a filter, and through its owner's choice for titles (R-37). */
 export function readMonitor(
   monitor: SessionsView,
   filter: SessionFilter,
-  titles: TitlePrivacy,
+  privacy: Privacy,
 ): Pick<Collected, 'instances' | 'problems' | 'sessions'> {
   const sessions = monitor.registry.sessions().filter((session) => passes(session, filter));
   return {
     instances: monitor.instances(),
-    problems: monitor.problems(),
-    sessions: sortByNeed(sessions).map((session) => sessionWithTitles(session, titles)),
+    problems: [...privacy.problems, ...monitor.problems()],
+    sessions: sortByNeed(sessions).map((session) => sessionWithTitles(session, privacy.titles)),
   };
 }
 

@@ -18,7 +18,7 @@ export function connectorBuilders(
     list(source, query, at) {
       const filter = filterOf(query);
       const chosen = adapters.filter((adapter) => filter.runtimes?.includes(adapter.id) ?? true);
-      const look = readMonitor(viewOf(source, filter.runtimes), filter, titles());
+      const look = readMonitor(viewOf(source, filter.runtimes), filter, { titles: titles(), problems: [] });
       const limited =
         filter.limit === undefined ? look : { ...look, sessions: look.sessions.slice(0, filter.limit) };
       // Whatever was asked for, it must fit on one line of the socket (S-304): `truncated` says what did not.

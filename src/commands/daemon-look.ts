@@ -10,7 +10,7 @@ import { connectorHome } from '../runtime/store/home.ts';
 import { type Collected, chosenAdapters, collect, readMonitor, type SessionsView } from './collect.ts';
 import { buildCommit, worldPrint } from './daemon-world.ts';
 import type { SessionFilter } from './filter.ts';
-import { titlesOf } from './privacy.ts';
+import { privacyOf } from './privacy.ts';
 import type { World } from './world.ts';
 
 /** How long a daemon may take to say that it is there; a slower one is not waited for, the scan is (D10). */
@@ -39,7 +39,7 @@ export async function lookAround(world: World, filter: SessionFilter, ask: boole
     const look = await collect(world, filter);
     return { ...look, from: 'scan', whole: async (ref) => wholeIn(look.monitor, ref) };
   }
-  const look = readMonitor(view, filter, await titlesOf(world));
+  const look = readMonitor(view, filter, await privacyOf(world));
   return { monitor: view, adapters, ...look, from: 'daemon', whole: (ref) => askForWhole(client, ref) };
 }
 

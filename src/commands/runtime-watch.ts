@@ -1,4 +1,3 @@
-import type { TitlePrivacy } from '../runtime/config/schema.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { DEFAULT_POLL_MS } from '../runtime/monitor.ts';
 import { needsUser } from '../runtime/session/project.ts';
@@ -8,7 +7,7 @@ import { lookAround, watchDaemon } from './daemon-look.ts';
 import { createSnapshotDiff } from './events.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
 import { paint, type Style } from './output/style.ts';
-import { titlesOf } from './privacy.ts';
+import { type Privacy, privacyOf } from './privacy.ts';
 import { tableOfSessions } from './table-of-sessions.ts';
 import { terminalTeller } from './terminal-teller.ts';
 import type { World } from './world.ts';
@@ -83,7 +82,7 @@ async function* onePicture(
   ask: boolean,
 ): AsyncIterable<string> {
   const look = await lookAround(world, filter, ask);
-  yield picture(style, look.monitor, filter, { world, titles: await titlesOf(world) });
+  yield picture(style, look.monitor, filter, { world, privacy: await privacyOf(world) });
 }
 
 async function* events(
@@ -94,12 +93,12 @@ async function* events(
   ask: boolean,
 ): AsyncIterable<unknown> {
   const adapters = await chosenAdapters(world, filter);
-  const titles = await titlesOf(world);
+  const privacy = await privacyOf(world);
   const diff = createSnapshotDiff();
   // A list cut to a byte budget would report sessions at its edge as removed and added again.
   const whole = { ...filter, all: filter.limit === undefined };
   for await (const view of views(world, filter, { pollMs, ask }, signal, undefined)) {
-    yield* diff(toSnapshot(readMonitor(view, filter, titles), adapters, whole, world.now()));
+    yield* diff(toSnapshot(readMonitor(view, filter, privacy), adapters, whole, world.now()));
   }
 }
 
@@ -111,11 +110,11 @@ async function* pictures(
   style: Style,
 ): AsyncIterable<string> {
   const refreshMs = style.canRedraw ? AGE_REFRESH_MS : undefined;
-  const titles = await titlesOf(world);
+  const privacy = await privacyOf(world);
   const tell = style.canRedraw ? await terminalTeller(world) : undefined;
   for await (const view of views(world, filter, how, signal, refreshMs)) {
     tell?.(view.registry.sessions());
-    yield picture(currentSize(style), view, filter, { world, titles });
+    yield picture(currentSize(style), view, filter, { world, privacy });
   }
 }
 
@@ -189,9 +188,9 @@ function picture(
   style: Style,
   monitor: SessionsView,
   filter: SessionFilter,
-  { world, titles }: { readonly world: World; readonly titles: TitlePrivacy },
+  { world, privacy }: { readonly world: World; readonly privacy: Privacy },
 ): string {
-  const { sessions, problems } = readMonitor(monitor, filter, titles);
+  const { sessions, problems } = readMonitor(monitor, filter, privacy);
   const waiting = sessions.filter((session) => needsUser(session.shown)).length;
   const working = sessions.filter((session) => session.shown.state.kind === 'working').length;
   const head = `${paint(style, 'bold', 'shadowob-connector')}  ${paint(style, waiting > 0 ? 'yellow' : 'dim', `${waiting} waiting for you`)}  ${paint(style, working > 0 ? 'green' : 'dim', `${working} working`)}  ${sessions.length} sessions`;
