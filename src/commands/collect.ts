@@ -1,7 +1,7 @@
 import type { Adapter } from '../adapters/adapter.ts';
 import { CATALOG } from '../adapters/catalog.ts';
 import { sessionWithTitles } from '../runtime/config/titles.ts';
-import { hostedKeys } from '../runtime/control/record.ts';
+import { hostedKeys } from '../runtime/control/hosted.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import type { RuntimeInstance, ScanOptions, ScanProblem } from '../runtime/feed.ts';
 import { createMonitor, type Monitor } from '../runtime/monitor.ts';

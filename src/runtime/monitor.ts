@@ -1,6 +1,7 @@
 import { reasonOf } from './errors.ts';
 import type { FeedScan, FeedWatch, RuntimeFeed, RuntimeInstance, ScanOptions, ScanProblem } from './feed.ts';
 import { createRegistry, type Registry } from './session/registry.ts';
+import { type Sighting, sessionKey } from './session/session.ts';
 
 /** Time, injected. `after` returns a function that cancels. */
 export interface MonitorClock {
@@ -14,6 +15,8 @@ export interface MonitorOptions<Context> {
   readonly context: Context;
   readonly clock: MonitorClock;
   readonly scan?: ScanOptions;
+  /** Keys of the sessions that a process of ours runs now (R-42); asked at each scan. */
+  readonly owned?: () => ReadonlySet<string>;
   /** How often everything is looked at again although nothing was notified (K-10, R-26), milliseconds. */
   readonly pollMs?: number;
 }
@@ -58,7 +61,8 @@ export function createMonitor<Context>(options: MonitorOptions<Context>): Monito
       ? { ...(scans.get(feed.id) ?? result.scan), problems: result.scan.problems }
       : result.scan;
     scans.set(feed.id, kept);
-    if (!result.failed) registry.replace(feed.id, result.scan.sightings, clock.now());
+    if (!result.failed)
+      registry.replace(feed.id, withOrigin(result.scan.sightings, options.owned?.()), clock.now());
   };
 
   // A scan that is asked for while one runs is made once more after it, however often it was asked for.
@@ -155,4 +159,19 @@ async function scanSafely<Context>(
     const problem = { subject: feed.id, reason: reasonOf(thrown), skipped: 0 };
     return { scan: { instances: [], sightings: [], problems: [problem] }, failed: true };
   }
+}
+
+/** Said either way, since what was ours once must not stay so. */
+function withOrigin(
+  sightings: readonly Sighting[],
+  owned: ReadonlySet<string> | undefined,
+): readonly Sighting[] {
+  if (!owned) return sightings;
+  return sightings.map((one) => ({
+    ...one,
+    facts: {
+      ...one.facts,
+      origin: owned.has(sessionKey(one.session)) ? 'connectorOwned' : (one.facts?.origin ?? 'unboundLocal'),
+    },
+  }));
 }

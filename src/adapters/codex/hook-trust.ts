@@ -1,6 +1,7 @@
 import { createLineSplitter } from '../../runtime/control/stream-lines.ts';
 import { CONTROL } from '../../runtime/limits.ts';
 import { type RunningChild, start } from '../../runtime/process/spawn.ts';
+import { oneLine } from '../../runtime/session/text.ts';
 import { VERSION } from '../../version.ts';
 import { asFields, type Fields, listOf, numberOf, objectOf, parseFields, textOf } from './fields.ts';
 
@@ -17,10 +18,16 @@ export interface ListedHook {
   readonly hash: string;
 }
 
+export interface HookListing {
+  readonly hooks: readonly ListedHook[];
+  /** What Codex says in every session about the files, in its own words: a file that it rejects, a limit that it cut. */
+  readonly warnings: readonly string[];
+}
+
 /** What Codex trusts, asked of an app-server of ours on stdio, which ends with {@link HookTrust.close}. */
 export interface HookTrust {
   /** All hooks of the user's own files; a sentence where it did not answer. */
-  list(): Promise<readonly ListedHook[] | string>;
+  list(): Promise<HookListing | string>;
   /** Has Codex write that these are trusted as they are now; a sentence where it did not. */
   trust(hooks: readonly ListedHook[]): Promise<string | undefined>;
   close(): Promise<void>;
@@ -53,7 +60,8 @@ export async function openHookTrust(options: HookTrustOptions): Promise<HookTrus
   return {
     async list() {
       const answer = await call('hooks/list', { cwds: [options.cwd] });
-      return typeof answer === 'string' ? answer : hooksOf(answer);
+      if (typeof answer === 'string') return answer;
+      return { hooks: hooksOf(answer), warnings: warningsOf(answer) };
     },
     async trust(hooks) {
       const value = Object.fromEntries(hooks.map(({ key, hash }) => [key, { trusted_hash: hash }]));
@@ -126,6 +134,15 @@ function hooksOf(answer: Fields): readonly ListedHook[] {
       if (!key || !sourcePath || !hash || !trust) return [];
       const command = textOf(hook, 'command') ?? '';
       return [{ key, command, sourcePath, enabled: hook?.['enabled'] !== false, trust, hash }];
+    }),
+  );
+}
+
+function warningsOf(answer: Fields): readonly string[] {
+  return listOf(answer, 'data').flatMap((folder) =>
+    [...listOf(asFields(folder), 'warnings'), ...listOf(asFields(folder), 'errors')].flatMap((one) => {
+      const words = typeof one === 'string' ? one : textOf(asFields(one), 'message');
+      return words ? [oneLine(words)] : [];
     }),
   );
 }

@@ -1,4 +1,4 @@
-import type { FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
+import type { Capability, FeedScan, RuntimeInstance, ScanOptions, ScanProblem } from '../../runtime/feed.ts';
 import { type FileSystemPort, systemFiles } from '../../runtime/files/file-system.ts';
 import { createFileReader, type FileReader } from '../../runtime/files/head-tail.ts';
 import type { Sighting } from '../../runtime/session/session.ts';
@@ -31,6 +31,18 @@ import { readThreadTable, type ThreadTable } from './state-db.ts';
 import { joinSegments } from './thread.ts';
 import { readSessionNames } from './titles.ts';
 import { type FoundRollout, walkRollouts } from './walk.ts';
+
+/** What can be done: by files, locks and servers, and for a push by a server, theirs or ours (`docs/acting.md`). */
+const CAPABILITIES: readonly Capability[] = [
+  'sessionList',
+  'sessionHistory',
+  'liveWatch',
+  'sendMessage',
+  'abort',
+  'approval',
+  'nativeStatus',
+  'processWatch',
+];
 
 /** One look at everything Codex has on this computer. */
 export async function scanCodex(
@@ -170,7 +182,7 @@ class Look {
       ...(present
         ? {}
         : { error: 'no sessions folder; nothing was ever run here, or CODEX_HOME is elsewhere' }),
-      capabilities: ['sessionList', 'sessionHistory', 'liveWatch', 'nativeStatus', 'processWatch'],
+      capabilities: CAPABILITIES,
       metadata: { transcriptRoot: this.#home.sessions },
     };
   }

@@ -155,6 +155,8 @@ function factsOf(
     ...(history.usage ? { contextUsage: history.usage } : {}),
     // Said either way: what was true once must not stick to the row.
     archived: files.length > 0 && files.every((file) => file.archived),
+    // The first client of a server names itself in what that server begins: ours runs for nobody else.
+    ...(meta?.originator === 'shadowob-connector' ? { origin: 'connectorOwned' as const } : {}),
     headless: meta?.source === 'exec' && !thread.inServer,
     ...(lock.kind === 'held' && lock.pid !== undefined ? { pids: [lock.pid] } : { pids: [] }),
     ...(tail ? { sizeBytes: tail.stat.size, file: tail.path } : {}),

@@ -212,7 +212,8 @@ const LOCAL = { origin: 'unboundLocal', visibility: 'localSummaryOnly' } as cons
 function toSession(entry: Entry, children: readonly Entry[]): Session {
   if (children.length === 0) {
     const { ref, facts, fused } = entry;
-    const { origin, visibility } = LOCAL;
+    const { origin = LOCAL.origin } = facts;
+    const { visibility } = LOCAL;
     return { ref, facts, own: fused, shown: fused, subAgents: NO_SUB_AGENTS, origin, visibility };
   }
   const live = children.filter((c) => hasOpenTurn(c.fused.state) && c.fused.life !== 'dead');
@@ -238,6 +239,7 @@ function toSession(entry: Entry, children: readonly Entry[]): Session {
     ...(childLeads ? { shownFrom: urgent.ref.sessionId } : {}),
     subAgents: children.map((c) => c.ref),
     ...LOCAL,
+    ...(entry.facts.origin === undefined ? {} : { origin: entry.facts.origin }),
   };
 }
 

@@ -63,6 +63,8 @@ export interface SessionFacts {
   readonly contextUsage?: ContextUsage;
   readonly endpoint?: string;
   readonly archived?: boolean;
+  /** Who began it or runs it, where that isn't just somebody on this computer. */
+  readonly origin?: SessionOrigin;
   /** Runs without a terminal (print mode, exec, server turn). */
   readonly headless?: boolean;
   /** Process ids that own the session now, as text for the user. */

@@ -1,3 +1,4 @@
+import { recordOf } from '../../../runtime/control/record.ts';
 import { abortAtHost, named } from '../../../runtime/control/through-host.ts';
 import type { AbortRequest, AbortResult, Refusal } from '../../../runtime/control.ts';
 import { CONTROL } from '../../../runtime/limits.ts';
@@ -34,15 +35,25 @@ export async function abortSession(
   const { session, kill } = request;
   const before = ownerOf(context, session.sessionId, host);
   // A host that only follows a turn at somebody else's server, or queue, has nothing of its own to end.
-  const foreign = before.kind === 'server' ? before : undefined;
-  const hosted = await abortAtHost(context, session, kill && !foreign);
-  if (hosted && !(kill && hosted.kind === 'stopped')) {
-    const idle = hosted.kind === 'refused' && hosted.refusal.kind === 'refused';
-    if (!idle) return hosted;
-  }
+  const isForeign = before.kind === 'server';
+  const runsChild = recordOf(context.connectorHome, session)?.child !== undefined && before.kind !== 'server';
+  const hosted = await abortAtHost(context, session, kill && !isForeign);
+  if (hosted && isLast(hosted, { kill, runsChild })) return hosted;
   const owner = ownerOf(context, session.sessionId, host);
+  const isKnown = owner.kind === 'server' || owner.kind === 'process';
+  if (hosted?.kind === 'stopped' && !isKnown) return hosted;
   if (owner.kind === 'nobody') return hosted ?? refused(NOBODY);
   return kill ? killOwner(owner, session.sessionId, host) : stopAt(owner, session.sessionId, context, host);
+}
+
+/** Whether a host's answer is the whole answer: it has stopped the turn, or has the thread itself and no turn. */
+function isLast(
+  hosted: AbortResult,
+  { kill, runsChild }: { readonly kill: boolean; readonly runsChild: boolean },
+): boolean {
+  if (hosted.kind === 'stopped') return !kill;
+  if (hosted.kind === 'survived') return true;
+  return hosted.refusal.kind !== 'refused' || (runsChild && !kill);
 }
 
 async function stopAt(

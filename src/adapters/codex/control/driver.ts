@@ -14,7 +14,7 @@ import type { ControlContext } from '../../adapter.ts';
 import type { ServerAddress } from '../server-find.ts';
 import { type ExecRun, startExec } from './exec-run.ts';
 import { type OwnServer, startOwnServer } from './own-server.ts';
-import { type Owner, ownerOf } from './owner.ts';
+import { type Owner, type OwnerKind, ownerOf } from './owner.ts';
 import { findCodex } from './program.ts';
 import { sendByQueue } from './queue-way.ts';
 import {
@@ -102,7 +102,9 @@ class CodexDriver implements HostDriver {
       case 'server':
         return this.#serverTurn(message, owner.address);
       case 'process':
-        return owner.by === 'exec' ? refused(held(owner, this.#threadId)) : this.#queueTurn(message, owner);
+        return takesNothing(owner.by)
+          ? refused(held(owner, this.#threadId))
+          : this.#queueTurn(message, owner);
       case 'unknown':
         return owner.address ? this.#unsureTurn(message, owner.address, last) : this.#ownTurn(message, last);
       case 'elsewhere':
@@ -384,7 +386,7 @@ export function obstacleOf(owner: Owner, context: ControlContext, threadId: stri
       };
     case 'process': {
       const name = ownerWords(owner);
-      if (owner.by === 'exec') {
+      if (takesNothing(owner.by)) {
         return { kind: 'owned', refusal: held(owner, threadId), until: `it is sent when ${name} has ended` };
       }
       if (recordedTurn(context, threadId).phase !== 'open') return undefined;
@@ -395,6 +397,11 @@ export function obstacleOf(owner: Owner, context: ControlContext, threadId: stri
       };
     }
   }
+}
+
+/** They have no queue, or abort what is in it when they end. */
+function takesNothing(by: OwnerKind): boolean {
+  return by === 'exec' || by === 'old';
 }
 
 function refused(refusal: Refusal): TurnResult {

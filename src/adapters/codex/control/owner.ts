@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { systemFiles } from '../../../runtime/files/file-system.ts';
 import { identityFromProc } from '../../../runtime/process/identity.ts';
 import type { ProcessHost, ProcessIdentity } from '../../../runtime/process/types.ts';
@@ -20,7 +20,9 @@ export type OwnerKind =
   /** A terminal program without the shared server (`--no-daemon`). */
   | 'terminal'
   /** An app-server that only its own client can reach: an editor's. */
-  | 'client';
+  | 'client'
+  /** A version without thread locks and without a queue (0.104). */
+  | 'old';
 
 /** Who has a thread now. */
 export type Owner =
@@ -51,7 +53,7 @@ export function ownerOf(context: AdapterContext, threadId: string, host: Process
     return { kind: 'unknown', ...(address ? { address } : {}) };
   }
   const lock = locks.of(threadId.toLowerCase());
-  if (lock.kind !== 'held') return { kind: 'nobody' };
+  if (lock.kind !== 'held') return withoutLock(context, threadId, host);
   if (lock.pid === undefined) return { kind: 'elsewhere' };
   const address = findLockHoldingServers(locks, host).find((one) => one.pid === lock.pid);
   if (address) return { kind: 'server', address, threads: heldBy(locks, lock.pid) };
@@ -62,6 +64,54 @@ export function ownerOf(context: AdapterContext, threadId: string, host: Process
     identity,
     threads: heldBy(locks, lock.pid),
   };
+}
+
+/**
+ * Versions before 0.171 take no lock, and their terminal keeps the file open that it writes. Only programs that are
+ * called Codex are looked at.
+ */
+function withoutLock(context: AdapterContext, threadId: string, host: ProcessHost): Owner {
+  const { rollouts } = walkRollouts(codexHome(context), context.files ?? systemFiles, context.platform);
+  const paths = new Set(
+    rollouts.filter((file) => file.threadId === threadId.toLowerCase()).map(({ path }) => path),
+  );
+  const pid =
+    paths.size === 0 ? undefined : codexPids(host.procRoot).find((one) => hasOpen(one, paths, host));
+  if (pid === undefined) return { kind: 'nobody' };
+  const identity = identityFromProc(pid, host.procRoot) ?? { pid, startToken: null };
+  return { kind: 'process', by: 'old', identity, threads: [threadId.toLowerCase()] };
+}
+
+function codexPids(procRoot: string): readonly number[] {
+  return namesIn(procRoot).flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) return [];
+    const [program = '', script = ''] = readText(`${procRoot}/${pid}/cmdline`).split('\0');
+    return [program, script].some((word) => /(?:^|[\\/])codex(?:\.js|\.exe)?$/.test(word)) ? [pid] : [];
+  });
+}
+
+function hasOpen(pid: number, paths: ReadonlySet<string>, { procRoot }: ProcessHost): boolean {
+  const folder = `${procRoot}/${pid}/fd`;
+  return namesIn(folder).some((fd) => paths.has(linkOf(`${folder}/${fd}`)));
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // Closed between the listing and this look.
+    return '';
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // It has just gone, or is another user's.
+    return [];
+  }
 }
 
 function heldBy(locks: ThreadLocks, pid: number): readonly string[] {
@@ -91,10 +141,14 @@ function kindOf(pid: number, procRoot: string): OwnerKind {
 }
 
 function wordsOf(pid: number, procRoot: string): readonly string[] {
+  return readText(`${procRoot}/${pid}/cmdline`).split('\0').slice(1);
+}
+
+function readText(path: string): string {
   try {
-    return readFileSync(`${procRoot}/${pid}/cmdline`, 'utf8').split('\0').slice(1);
+    return readFileSync(path, 'utf8');
   } catch {
     // It has just gone; the next look finds nobody.
-    return [];
+    return '';
   }
 }

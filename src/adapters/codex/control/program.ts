@@ -6,6 +6,7 @@ import { createProgramSearch, type Executable } from '../../../runtime/process/s
 import { openProbeCache } from '../../../runtime/store/probe-store.ts';
 import type { ControlContext } from '../../adapter.ts';
 import { entryOf, installCommandOf } from '../../catalog.ts';
+import { codexHome } from '../homes.ts';
 import { RUNTIME_ID } from '../sightings.ts';
 
 /** The program to start, and the environment in which it finds what it needs (R2). */
@@ -32,7 +33,7 @@ export async function findCodex(context: ControlContext): Promise<CodexProgram |
   });
   const [program]: readonly Executable[] = await search.find('codex');
   if (program) {
-    return { path: program.path, env: environment(context.env, await search.pathFor(program)) };
+    return { path: program.path, env: environment(context, await search.pathFor(program)) };
   }
   const entry = entryOf(RUNTIME_ID);
   const how = entry ? installCommandOf(entry, context.platform) : null;
@@ -44,7 +45,7 @@ export async function findCodex(context: ControlContext): Promise<CodexProgram |
 }
 
 function atPath(context: ControlContext, path: string): CodexProgram {
-  return { path, env: scrubbedEnv(context.env) };
+  return { path, env: { ...scrubbedEnv(context.env), ...homeOf(context) } };
 }
 
 function notThere(path: string): Refusal {
@@ -56,7 +57,12 @@ function notThere(path: string): Refusal {
 }
 
 /** Marks of a session around us are gone. */
-function environment(env: ControlContext['env'], path: string): Readonly<Record<string, string>> {
-  const kept = Object.entries(scrubbedEnv(env)).filter(([name]) => name.toUpperCase() !== 'PATH');
-  return { ...Object.fromEntries(kept), PATH: path };
+function environment(context: ControlContext, path: string): Readonly<Record<string, string>> {
+  const kept = Object.entries(scrubbedEnv(context.env)).filter(([name]) => name.toUpperCase() !== 'PATH');
+  return { ...Object.fromEntries(kept), ...homeOf(context), PATH: path };
+}
+
+/** A relative home would be another folder in the child, which starts in the session's own. */
+function homeOf(context: ControlContext): Readonly<Record<string, string>> {
+  return context.env['CODEX_HOME'] ? { CODEX_HOME: codexHome(context).root } : {};
 }

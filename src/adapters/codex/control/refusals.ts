@@ -50,6 +50,7 @@ const WHO: Readonly<Record<OwnerKind, string>> = {
   exec: 'codex exec',
   terminal: 'a terminal',
   client: 'another program',
+  old: 'an older Codex',
 };
 
 /** Who holds it, as a user would say it. */

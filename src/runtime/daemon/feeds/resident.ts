@@ -1,3 +1,4 @@
+import { hostedKeys } from '../../control/hosted.ts';
 import type { RuntimeFeed, ScanProblem } from '../../feed.ts';
 import { createMonitor } from '../../monitor.ts';
 import { isAlive } from '../../process/identity.ts';
@@ -64,6 +65,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
     feeds: options.feeds,
     context: options.context,
     clock: { now: clock.now, after: scheduler.after },
+    owned: () => hostedKeys(options.home),
     ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
   });
   const ready = Promise.withResolvers<void>();
