@@ -48,7 +48,7 @@ function watched() {
   const say = (...lines: Said[]) => {
     for (const [side, value] of lines) observer.line(side, JSON.stringify(value));
   };
-  const states = () =>
+  const states = (): readonly string[] =>
     reports.map(({ op, payload }) => {
       if (op === 'end') return 'end';
       return typeof payload.event === 'object' && 'stream_state' in payload.event
@@ -169,11 +169,12 @@ const CASES: readonly (readonly [string, readonly Said[], readonly string[]])[] 
 ];
 
 describe('what the stream says (S-710 … S-716)', () => {
-  test.each(CASES)('%s', (_name, lines, states) => {
-    const { say, states: seen } = watched();
-    say(...lines);
-    expect(seen()).toEqual([...states]);
-  });
+  for (const [name, lines, states] of CASES)
+    test(name, () => {
+      const { say, states: seen } = watched();
+      say(...lines);
+      expect(seen()).toEqual([...states]);
+    });
 
   test('C-251 S-705: every report carries the program’s pid, and the end comes once', () => {
     const { observer, reports, say } = watched();
