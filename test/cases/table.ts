@@ -10,8 +10,6 @@ export type CaseAnswer = { readonly test: string } | { readonly not: string };
 const at = (test: string): CaseAnswer => ({ test });
 const not = (sentence: string): CaseAnswer => ({ not: sentence });
 
-const HOOKS =
-  'Nothing is installed into an agent’s settings yet, so there is no installation that could do this.';
 const NOTIFY = 'There are no notifications yet; the state under it is right, and one turn ends once.';
 const SERVICE = 'Belongs to the background service, whose own tests name the rules it follows.';
 
@@ -42,26 +40,26 @@ export const REPORTED: Readonly<Record<string, CaseAnswer>> = {
   A4: not('What a push to a waiting session says belongs to sending; its own tests name the case.'),
   A6: not('Pending requests are asked of the runtime at each call; the control’s own tests name the case.'),
   A8: not('Unattended runs belong to sending; its own tests name the case.'),
-  H1: not(HOOKS),
-  H2: not(HOOKS),
-  H3: not(HOOKS),
-  H4: not(HOOKS),
-  H5: not(HOOKS),
-  H6: not(HOOKS),
+  H1: at('install/hooks/claude.test.ts'),
+  H2: at('install/edit/cases.test.ts'),
+  H3: at('install/hooks/hooks.property.test.ts'),
+  H4: at('install/hooks/hooks.property.test.ts'),
+  H5: at('install/hooks/claude.test.ts'),
+  H6: at('install/hooks/marker.test.ts'),
   H9: at('runtime/files/private-file.test.ts'),
   H10: at('runtime/files/private-file.test.ts'),
-  H11: not(HOOKS),
+  H11: at('install/edit/editor.test.ts'),
   H12: at('runtime/files/private-file.test.ts'),
-  H14: not(HOOKS),
-  H15: not(HOOKS),
-  H18: not(HOOKS),
-  T1: not(HOOKS),
-  T2: not(HOOKS),
-  T3: not(HOOKS),
-  T5: not(HOOKS),
+  H14: not('We install through the settings file alone, and never through a plugin too.'),
+  H15: at('e2e/hooks.test.ts'),
+  H18: at('install/hooks/hooks.property.test.ts'),
+  T1: at('install/hooks/codex.test.ts'),
+  T2: at('e2e/real/hooks.e2e.ts'),
+  T3: at('adapters/codex/hook-trust.test.ts'),
+  T5: at('install/hooks/codex.test.ts'),
   T7: not('A limit of Codex itself: there is no supported way to ask for trust.'),
   T8: not('A contrary report about another program; nothing of ours depends on it.'),
-  W1: not(HOOKS),
+  W1: at('install/hooks/marker.test.ts'),
   W2: at('runtime/process/spawn.test.ts'),
   W5: at('runtime/process/spawn.test.ts'),
   W6: not(SERVICE),

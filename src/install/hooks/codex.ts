@@ -1,14 +1,13 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codexHome } from '../../adapters/codex/homes.ts';
-import { type HookTrust, openHookTrust } from '../../adapters/codex/hook-trust.ts';
 import type { Data } from '../edit/data.ts';
+import { NOT_TRUSTED, TRUST_BY_HAND, trustOf, trustOurs } from './codex-trust.ts';
 import { CODEX_EVENTS, codexWiring, oursIn, shiftedEvents } from './codex-wiring.ts';
 import { allPlaces, eventsIn, misshapen } from './groups.ts';
 import type {
   Certainty,
   Consent,
-  ConsentOutcome,
   HooksContext,
   HooksPlan,
   HooksStatus,
@@ -16,17 +15,11 @@ import type {
   Integration,
 } from './integration.ts';
 import { whose } from './marker.ts';
-import { counted, homeNotes, notesOn, shapeNotes } from './notes.ts';
+import { homeNotes, notesOn, shapeNotes } from './notes.ts';
 import { planUndoOf, refusal, turn, type Wording } from './proposal.ts';
 import { commandLine } from './shell.ts';
 
 const ID = 'codex';
-
-/** S-825. */
-const BY_HAND = [
-  'Codex runs no hook that it was not told to trust, and says nothing about it.',
-  'Start codex, enter /hooks, and trust them; the same holds for its desktop app and extension.',
-];
 
 /** Codex's `hooks.json`, or `[hooks]` in `config.toml` where its user keeps them there (S-820 … S-825, R-23). */
 export const codex: Integration = {
@@ -167,73 +160,9 @@ function consentFor(context: HooksContext, path: string): Consent {
   return {
     flag: 'trust-codex',
     question: 'Codex runs only hooks that you trust. Tell Codex that you trust those of shadowob-connector?',
-    declined: BY_HAND,
-    give: () => trustOurs(context, path),
+    declined: TRUST_BY_HAND,
+    give: () => trustOurs(context, { root: rootOf(context), path, command: commandFor(context) }),
   };
-}
-
-/** Codex is the only authority on its hashes (T3): it says them, and it writes them. */
-async function trustOurs(context: HooksContext, path: string): Promise<ConsentOutcome> {
-  const trust = await openTrust(context);
-  if (typeof trust === 'string') return { kind: 'failed', message: trust, byHand: BY_HAND };
-  try {
-    const listed = await trust.list();
-    if (typeof listed === 'string') return { kind: 'failed', message: listed, byHand: BY_HAND };
-    const ours = listed.filter((hook) => isOurs(context, hook, path));
-    if (ours.length === 0)
-      return { kind: 'failed', message: `Codex does not list our hooks of ${path}`, byHand: BY_HAND };
-    const open = ours.filter((hook) => hook.trust !== 'trusted' && hook.trust !== 'managed');
-    const problem = open.length === 0 ? undefined : await trust.trust(open);
-    if (problem !== undefined) return { kind: 'failed', message: problem, byHand: BY_HAND };
-    const after = await trust.list();
-    const left =
-      typeof after === 'string'
-        ? ours
-        : after.filter(
-            (hook) => isOurs(context, hook, path) && hook.trust !== 'trusted' && hook.trust !== 'managed',
-          );
-    if (left.length > 0)
-      return {
-        kind: 'failed',
-        message: `Codex did not take ${counted(left.length, 'hook')}`,
-        byHand: BY_HAND,
-      };
-    return { kind: 'given', message: `Codex trusts all ${ours.length} hooks of ours.` };
-  } finally {
-    await trust.close();
-  }
-}
-
-async function openTrust(context: HooksContext): Promise<HookTrust | string> {
-  const [program] = await context.programs(ID);
-  if (program === undefined) return 'Codex itself was not found, and only it can say what it trusts';
-  return openHookTrust({
-    program: program.path,
-    env: { ...program.env, CODEX_HOME: rootOf(context) },
-    cwd: rootOf(context),
-  });
-}
-
-function isOurs(
-  context: HooksContext,
-  hook: { readonly command: string; readonly sourcePath: string },
-  path: string,
-): boolean {
-  return hook.command === commandFor(context) && samePath(hook.sourcePath, path);
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    // Not there: the name itself is all there is to compare.
-    return path;
-  }
-}
-
-/** Codex names files by their real path. */
-function samePath(a: string, b: string): boolean {
-  return realPath(a) === realPath(b);
 }
 
 async function look(context: HooksContext): Promise<HooksStatus> {
@@ -254,7 +183,8 @@ async function look(context: HooksContext): Promise<HooksStatus> {
   const complete =
     codexWiring(commandFor(context), file.format).install(data).length === 0 && missing.length === 0;
   const installed: Certainty = held.length === 0 ? 'no' : complete ? 'yes' : 'partly';
-  const trusted = installed === 'no' ? NOT_TRUSTED : await trustOf(context, file.path);
+  const trusted =
+    installed === 'no' ? NOT_TRUSTED : await trustOf(context, { root: rootOf(context), path: file.path });
   const stale = held
     .flatMap((event) => oursIn(data, event))
     .filter((one) => one.command !== commandFor(context));
@@ -269,44 +199,12 @@ async function look(context: HooksContext): Promise<HooksStatus> {
         : []),
       ...trusted.notes,
       ...notesOn(data, { isCustomised: (command) => whose(command).kind === 'customised' }),
-      ...twoFiles(reads, file),
+      ...(trusted.notes.some((note) => note.includes('loading hooks from both'))
+        ? []
+        : twoFiles(reads, file)),
     ],
     commands: commandsOf(context, data),
   };
-}
-
-interface TrustSeen {
-  readonly certainty: Certainty;
-  readonly notes: readonly string[];
-}
-
-const NOT_TRUSTED: TrustSeen = { certainty: 'no', notes: [] };
-
-/** What Codex says of all entries of ours in the file (R-48); its own words where it warns. */
-async function trustOf(context: HooksContext, path: string): Promise<TrustSeen> {
-  const trust = await openTrust(context);
-  if (typeof trust === 'string') return { certainty: 'unknown', notes: [`Trust is not known: ${trust}.`] };
-  try {
-    const listed = await trust.list();
-    if (typeof listed === 'string')
-      return { certainty: 'unknown', notes: [`Trust is not known: ${listed}.`] };
-    const ours = listed.filter(
-      (hook) => whose(hook.command).kind === 'ours' && samePath(hook.sourcePath, path),
-    );
-    const runs = ours.filter(
-      (hook) => hook.enabled && (hook.trust === 'trusted' || hook.trust === 'managed'),
-    );
-    const off = ours.filter((hook) => !hook.enabled).length;
-    const notes = [
-      ...(ours.length === 0 ? ['Codex does not list them: it may be too old, or reject the file.'] : []),
-      ...(off > 0 ? [`${counted(off, 'hook')} of ours switched off in Codex.`] : []),
-      ...(runs.length < ours.length ? BY_HAND : []),
-    ];
-    const certainty = runs.length === 0 ? 'no' : runs.length < ours.length ? 'partly' : 'yes';
-    return { certainty, notes };
-  } finally {
-    await trust.close();
-  }
 }
 
 function commandsOf(context: HooksContext, data: Data): readonly InstalledCommand[] {

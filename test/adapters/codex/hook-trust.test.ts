@@ -51,14 +51,19 @@ describe.skipIf(process.platform === 'win32')('T3 R-23: what Codex trusts, by Co
   test('lists, skips what lacks a field, and has exactly the given hashes written', async () => {
     const codex = server({
       initialize: hello,
-      'hooks/list': { result: { data: [{ cwd: folder, hooks: [HOOK, { key: 'half' }, 5] }, null] } },
+      'hooks/list': {
+        result: {
+          data: [{ cwd: folder, hooks: [HOOK, { key: 'half' }, 5], warnings: ['of\na file'] }, null],
+        },
+      },
       'config/batchWrite': { result: {} },
     });
     const trust = await codex.open();
     if (typeof trust === 'string') throw new Error(trust);
     const listed = await trust.list();
     if (typeof listed === 'string') throw new Error(listed);
-    expect(listed).toEqual([
+    expect(listed.warnings).toEqual(['of a file']);
+    expect(listed.hooks).toEqual([
       {
         key: HOOK.key,
         command: 'x',
@@ -68,7 +73,7 @@ describe.skipIf(process.platform === 'win32')('T3 R-23: what Codex trusts, by Co
         hash: 'sha256:1',
       },
     ]);
-    expect(await trust.trust(listed)).toBeUndefined();
+    expect(await trust.trust(listed.hooks)).toBeUndefined();
     await trust.close();
     const asked = codex.asked();
     expect(asked.map((one) => one.method)).toEqual([
