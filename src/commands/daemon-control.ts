@@ -13,6 +13,7 @@ import {
   managerOf,
   ping,
   type Running,
+  serviceWords,
   specOf,
   waitForAnswer,
   waitUntilGone,
@@ -240,11 +241,13 @@ async function install(world: World, place: Place): Promise<Outcome> {
       'shadowob-connector daemon start runs it without one',
     );
   }
-  const report = await manager.install({
-    ...specOf(world, place.socketPath, place.home),
-    linger: place.linger,
-  });
-  if (manager.kind !== 'windows-task') return armed(world, place, report);
+  const spec = specOf(world, place.socketPath, place.home);
+  const report = await manager.install({ ...spec, linger: place.linger });
+  if (manager.kind !== 'windows-task') {
+    const started = await armed(world, place, report);
+    // Which of the two it is now (R-34).
+    return { ...started, done: [...started.done, `kept by ${serviceWords(manager, spec)}`] };
+  }
   if (!report.ok) throw new ConnectorError('daemon', report.notes.join('; '));
   const started = await start(world, place);
   return { ...started, done: [...report.done, ...started.done], notes: report.notes };

@@ -199,6 +199,21 @@ describe.skipIf(process.platform === 'win32')('notifications, with the real daem
     });
   }, 60_000);
 
+  test('R-37: titles and paths are shown as their owner wants, whoever looked', async () => {
+    const b = await bench();
+    await b.run('daemon', 'start');
+    await b.hook('UserPromptSubmit');
+    const folder = async () => {
+      const row = JSON.parse((await b.run('session-list', '--json')).stdout).sessions[0];
+      return [row.workDir, (await b.run('session-list')).stdout.includes('shop')];
+    };
+    expect(await folder()).toEqual([join(b.home, 'shop'), true]);
+    await b.run('config', 'set', 'privacy.titles', 'short');
+    expect(await folder()).toEqual(['shop', true]);
+    await b.run('config', 'set', 'privacy.titles', 'hidden');
+    expect(await folder()).toEqual([null, false]);
+  }, 60_000);
+
   test('`notify test` proves each way, and fails with the reason of the one that does not work', async () => {
     const b = await bench();
     const good = await b.run('notify', 'test');
