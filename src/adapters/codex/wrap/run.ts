@@ -31,6 +31,8 @@ export interface CodexWrapOptions {
   readonly isTerminal: boolean;
   /** Calls back for these signals from now on. */
   onSignal(signals: readonly NodeJS.Signals[], take: (signal: NodeJS.Signals) => void): void;
+  /** How long the server may take until it listens (K-19). */
+  readonly readyMs?: number;
 }
 
 export type CodexWrapOutcome =
@@ -60,7 +62,7 @@ export async function runCodexWrap(options: CodexWrapOptions): Promise<CodexWrap
   const server = start({ argv: [program, 'app-server', '--listen', `unix://${link}`], env: options.env });
   if (server.kind !== 'started') return { kind: 'passThrough', reason: server.message };
   void drain(server);
-  const socket = await listening(link, server);
+  const socket = await listening(link, server, options.readyMs ?? WRAP.serverReadyMs);
   if (socket === undefined) {
     await endServer(server, link);
     return { kind: 'passThrough', reason: 'the app-server does not listen' };
@@ -98,12 +100,12 @@ async function drain(server: RunningChild): Promise<void> {
 const LISTEN_POLL_MS = 50;
 
 /** The socket's real path once somebody accepts there; `undefined` if the server has left, or takes too long. */
-async function listening(link: string, server: RunningChild): Promise<string | undefined> {
+async function listening(link: string, server: RunningChild, readyMs: number): Promise<string | undefined> {
   const state = { left: false };
   void server.exited.then(() => {
     state.left = true;
   });
-  const end = performance.now() + WRAP.serverReadyMs;
+  const end = performance.now() + readyMs;
   while (!state.left && performance.now() < end) {
     const socket = realSocket(link);
     if (socket !== undefined && (await accepts(socket))) return socket;
