@@ -1,5 +1,6 @@
 import type { Adapter, ControlContext } from '../adapters/adapter.ts';
 import { labelOf } from '../adapters/catalog.ts';
+import { insideFirst } from '../runtime/control/inside.ts';
 import { listRecords } from '../runtime/control/record.ts';
 import { leftMessages, sweepHosts } from '../runtime/control/sweep.ts';
 import type { Refusal, RuntimeControl } from '../runtime/control.ts';
@@ -8,7 +9,8 @@ import { run } from '../runtime/process/spawn.ts';
 import type { Session, SessionRef } from '../runtime/session/session.ts';
 import { connectorHome } from '../runtime/store/home.ts';
 import { chosenAdapters, collect } from './collect.ts';
-import { readFilter } from './filter.ts';
+import { lookAround } from './daemon-look.ts';
+import { readFilter, type SessionFilter } from './filter.ts';
 import { parseSpan } from './output/age.ts';
 import { resolveSession } from './resolve.ts';
 import { nearest } from './suggest.ts';
@@ -43,7 +45,8 @@ type Control = RuntimeControl<ControlContext>;
 export async function controlOf(world: World, runtimeId: string): Promise<Control> {
   const filter = readFilter({ runtime: runtimeId }, world.cwd, world.now());
   const [adapter] = await chosenAdapters(world, filter);
-  if (adapter?.control) return adapter.control();
+  const control = adapter && (await controlInside(adapter));
+  if (control) return control;
   const able = (await world.adapters()).filter((one) => one.control).map((one) => one.id);
   throw new ConnectorError(
     'unsupported',
@@ -96,7 +99,25 @@ export async function findTarget(
   } catch (thrown) {
     const hosted = hostedSession(world, id, args.runtime);
     if (hosted) return { ref: hosted };
+    const reported = await reportedSession(world, filter, id);
+    if (reported) return { ref: reported.ref, known: reported };
     throw thrown;
+  }
+}
+
+/** A session without a file yet, which only the daemon knows: pi writes none before the first prompt. */
+async function reportedSession(
+  world: World,
+  filter: SessionFilter,
+  id: string,
+): Promise<Session | undefined> {
+  const look = await lookAround(world, filter, true);
+  if (look.from !== 'daemon') return undefined;
+  try {
+    return resolveSession(look.monitor, id);
+  } catch {
+    // Not there either, or one of several: what our own look said about it is the answer.
+    return undefined;
   }
 }
 
@@ -186,6 +207,12 @@ export function readSpan(
   );
 }
 
+/** A runtime's control with the way through our extension before its own. */
+async function controlInside(adapter: Adapter): Promise<Control | undefined> {
+  const control = await adapter.control?.();
+  return control && insideFirst(adapter.id, control);
+}
+
 /** Adapters that can be acted on. */
 export async function actingAdapters(
   world: World,
@@ -193,7 +220,7 @@ export async function actingAdapters(
 ): Promise<readonly { readonly adapter: Adapter; readonly control: Control }[]> {
   const filter = readFilter({ runtime }, world.cwd, world.now());
   const adapters = await chosenAdapters(world, filter);
-  const loaded = adapters.map(async (adapter) => ({ adapter, control: await adapter.control?.() }));
+  const loaded = adapters.map(async (adapter) => ({ adapter, control: await controlInside(adapter) }));
   return (await Promise.all(loaded)).flatMap(({ adapter, control }) =>
     control ? [{ adapter, control }] : [],
   );

@@ -12,6 +12,8 @@ export const FEED = {
   server: 'opencode.server',
   /** The event stream of a server. */
   stream: 'opencode.stream',
+  /** Our plugin inside an OpenCode process. */
+  plugin: 'opencode.plugin',
   /** `opencode.db`. */
   database: 'opencode.database',
   /** Messages that a server gave of a store that isn't ours to read. */

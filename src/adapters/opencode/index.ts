@@ -4,6 +4,7 @@ import type { ProcessHost } from '../../runtime/process/types.ts';
 import type { Adapter, AdapterContext } from '../adapter.ts';
 import { findEndpoints } from './endpoints.ts';
 import { historyOfDatabase, historyOfServer } from './history.ts';
+import { createInsideReader } from './inside.ts';
 import { createLiveServers, type LiveServers } from './live-servers.ts';
 import { homeOf, scanOpencode } from './scan.ts';
 import { createServerApi, type ServerApi } from './server-api.ts';
@@ -25,6 +26,7 @@ export function createOpencode(host: ProcessHost = systemHost): Adapter {
       live.setNamed(options?.endpoint);
       return scanOpencode(context, hostFor(host, context), live, options);
     },
+    inside: (context, sink, program) => createInsideReader(sink, program, context.now),
     watch: (context, sink) => watchOpencode(context, hostFor(host, context), live, sink),
     async history(context, session, bounds) {
       if (session.instanceId !== LOCAL_INSTANCE) {

@@ -18,6 +18,8 @@ const REMOVED_SHOWN_MS = 10_000;
 
 export interface StreamSessionsOptions {
   readonly server: Pick<Server, 'endpoint' | 'version'>;
+  /** Told by our plugin inside this process, which need not listen anywhere. */
+  readonly inside?: { readonly pid: number };
   /** Whether its sessions are those of this computer's store. */
   readonly local: boolean;
   readonly sink: FeedSink;
@@ -41,9 +43,10 @@ export interface StreamSessions {
 }
 
 export function createStreamSessions(options: StreamSessionsOptions): StreamSessions {
-  const { server, local, sink, timers, now } = options;
+  const { server, local, inside, sink, timers, now } = options;
   const url = server.endpoint.url;
-  const scope = `${FEED.stream} ${url}`;
+  const feed = inside ? FEED.plugin : FEED.stream;
+  const scope = `${feed} ${url}`;
   const sessions = new Map<string, LiveSession>();
   const told = new Map<string, number>();
   const cancels = new Set<() => void>();
@@ -65,7 +68,7 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
   };
 
   const sightingOf = (session: LiveSession): Sighting => {
-    const claim = liveClaim(session, FEED.stream, url);
+    const claim = liveClaim(session, feed, inside ? `process ${inside.pid}` : url);
     return {
       session: {
         runtimeId: RUNTIME_ID,
@@ -75,7 +78,7 @@ export function createStreamSessions(options: StreamSessionsOptions): StreamSess
       facts: {
         ...factsOf(session.info, 'server', isBusy(session) ? session.phase : 'idle'),
         ...(session.lastAt === undefined ? {} : { lastActivityAt: session.lastAt }),
-        endpoint: url,
+        ...(inside ? { pids: [inside.pid] } : { endpoint: url }),
       },
       ...(claim ? { claims: [claim] } : {}),
     };

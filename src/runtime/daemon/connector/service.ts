@@ -50,7 +50,6 @@ export interface ConnectorOptions {
 /** The `connector` service on the socket (R-43): all runtimes' sessions, with their evidence, for any client. */
 export function createConnectorService(options: ConnectorOptions): Service {
   const { source, builders, inside } = options;
-  const acts: ConnectorOptions['acts'] = { ...inside?.acts, ...options.acts };
   const pages = createPages();
   const state = { ready: false };
   source.ready.then(() => {
@@ -68,7 +67,7 @@ export function createConnectorService(options: ConnectorOptions): Service {
   return {
     name: 'connector',
     ops: {
-      ...Object.fromEntries(ACTS.map((act) => [act, acts[act] ?? unsupported(act)])),
+      ...Object.fromEntries(ACTS.map((act) => [act, options.acts?.[act] ?? unsupported(act)])),
       ...inside?.ops,
       async list(payload) {
         const query = readConnector.list(payload);

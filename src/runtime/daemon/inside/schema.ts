@@ -148,16 +148,16 @@ function reader<T>(op: string, schema: z.ZodType<T>): (payload: unknown) => T {
 
 /** Readers of the payloads; each throws `RequestError` naming its operation (S-318). */
 export const readInside = {
-  attach: reader('attach', attach),
-  report: reader('report', report),
-  take: reader('take', take),
-  answer: reader('answer', answer),
-  part: reader('part', part),
-  send: reader('send', send),
-  abort: reader('abort', abort),
-  approve: reader('approve', approve),
-  attached: reader('attached', attached),
-  follow: reader('follow', follow),
+  attach: reader('inside-attach', attach),
+  report: reader('inside-report', report),
+  take: reader('inside-take', take),
+  answer: reader('inside-answer', answer),
+  part: reader('inside-part', part),
+  send: reader('inside-send', send),
+  abort: reader('inside-abort', abort),
+  approve: reader('inside-approve', approve),
+  attached: reader('inside-attached', attached),
+  follow: reader('inside-follow', follow),
 } as const;
 
 const optionalName = z.string().optional();

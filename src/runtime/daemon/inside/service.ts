@@ -1,5 +1,4 @@
 import { CONNECTOR_VERSION } from '../connector/schema.ts';
-import type { Act } from '../connector/service.ts';
 import { RequestError } from '../protocol.ts';
 import type { OpHandler, SnapshotSource } from '../service.ts';
 import type { Desk } from './desk.ts';
@@ -8,7 +7,6 @@ import { readInside } from './schema.ts';
 
 /** What the way back adds to the `connector` service (R-43, R-47). */
 export interface InsideOps {
-  readonly acts: Readonly<Record<Extract<Act, 'send' | 'abort' | 'approve'>, OpHandler>>;
   readonly ops: Readonly<Record<string, OpHandler>>;
   readonly subscriptions: Readonly<Record<string, (payload: unknown) => SnapshotSource>>;
 }
@@ -21,45 +19,43 @@ const version = CONNECTOR_VERSION;
  */
 export function insideOps(desk: Desk): InsideOps {
   return {
-    acts: {
-      send(payload) {
+    ops: {
+      'inside-send'(payload) {
         const { order, session, parts, model } = readInside.send(payload);
         const wish = { kind: 'prompt', parts, ...(model === undefined ? {} : { model }) } as const;
         return { version, order: desk.order(order, session, wish).id };
       },
-      abort(payload) {
+      'inside-abort'(payload) {
         const { order, session } = readInside.abort(payload);
         return { version, order: desk.order(order, session, { kind: 'abort' }).id };
       },
-      approve(payload) {
+      'inside-approve'(payload) {
         const { order, session, requestId, decision } = readInside.approve(payload);
         return { version, order: desk.order(order, session, { kind: 'reply', requestId, decision }).id };
       },
-    },
-    ops: {
-      report(payload) {
+      'inside-report'(payload) {
         desk.report(readInside.report(payload));
         return { version, ok: true };
       },
-      take(payload) {
+      'inside-take'(payload) {
         const { attachment, order, part } = readInside.take(payload);
         return { version, bytes: desk.take(attachment, order, part).toString('base64') };
       },
-      answer(payload) {
+      'inside-answer'(payload) {
         desk.answer(readInside.answer(payload));
         return { version, ok: true };
       },
-      part(payload) {
+      'inside-part'(payload) {
         const { order, index, bytes } = readInside.part(payload);
         desk.part(order, index, Buffer.from(bytes, 'base64'));
         return { version, ok: true };
       },
-      attached(payload) {
+      'inside-attached'(payload) {
         return { version, attached: desk.attached(readInside.attached(payload)) };
       },
     },
     subscriptions: {
-      attach(payload) {
+      'inside-attach'(payload) {
         const hello = readInside.attach(payload);
         if (!desk.hasRoom()) throw new RequestError('too many programs are attached');
         const held = { id: '' };
@@ -79,7 +75,7 @@ export function insideOps(desk: Desk): InsideOps {
           sample: () => ({ version, attachment: held.id, orders: desk.ordersOf(held.id).map(orderFrame) }),
         };
       },
-      follow(payload) {
+      'inside-follow'(payload) {
         const { order } = readInside.follow(payload);
         if (!desk.find(order)) throw new RequestError('unknown order');
         return {
