@@ -68,6 +68,8 @@ interface Policy {
   readonly signIn?: true;
   /** It is no more than limited while its sessions can't be listed. */
   readonly needsInventory?: true;
+  /** A `native` runtime whose sessions lie in its own store, and for which we can start a server of its own. */
+  readonly ownStore?: true;
   /** What stays out of reach although it is ready. */
   readonly limits?: string;
 }
@@ -78,7 +80,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
   'cc-connect': { by: 'native' },
   'claude-code': { by: 'process', signIn: true, limits: 'Limited for sessions open in a terminal' },
   codex: { by: 'process', signIn: true, needsInventory: true },
-  opencode: { by: 'native' },
+  opencode: { by: 'native', ownStore: true },
   cursor: { by: 'process', signIn: true },
   kimi: { by: 'process', limits: 'Limited for Web UI and terminal sessions' },
   copilot: { by: 'process', signIn: true, limits: 'Limited for remote sessions' },
@@ -137,7 +139,7 @@ function monitorStateOf(input: ReadinessInput, policy: Policy, there: boolean): 
   const usable = instances.filter(({ status }) => status === 'running' || status === 'available');
   // Files outlive their program: what can be listed is listed, whether or not the binary is there.
   const listed = usable.some((instance) => hasAny(instance.capabilities, ['sessionList', ...LIVE_WORDS]));
-  if (policy.by !== 'native' && listed) return 'available';
+  if ((policy.by !== 'native' || policy.ownStore) && listed) return 'available';
   if (isBroken(instances)) return 'error';
   if (!there || capabilities.length === 0) return 'none';
   if (capabilities.includes('connectorOwnedOnly')) return 'connectorOwnedOnly';
@@ -157,7 +159,7 @@ function pushStateOf(input: ReadinessInput, policy: Policy, there: boolean): Pus
   const ownedOnly = capabilities.includes('connectorOwnedOnly');
   if (!there || (!hasAny(capabilities, PUSH_WORDS) && !ownedOnly)) return 'none';
   if (isBroken(instances)) return 'error';
-  if (input.auth === 'missing' || policy.by !== 'process') {
+  if (input.auth === 'missing' || (policy.by !== 'process' && !policy.ownStore)) {
     return policy.by !== 'process' && ownedOnly && input.auth !== 'missing'
       ? 'connectorOwnedOnly'
       : 'unavailable';
@@ -186,14 +188,16 @@ function wordFor(input: ReadinessInput, policy: Policy, states: States): Readine
   if (states.installState === 'installError') return 'Error';
   if (isEditorOnly(input) || states.integrationState === 'unsupported') return 'Limited';
   if (input.auth === 'missing' || states.integrationState === 'configuring') return 'Needs setup';
-  if (policy.by === 'native') return wordForNative(input);
+  if (policy.by === 'native') return wordForNative(input, states);
   if (states.integrationState === 'error') return 'Needs setup';
   if (policy.by === 'plugin') return wordForPlugin(input, states);
   return wordForProcess(input, policy, states);
 }
 
-function wordForNative({ instances, buddy }: ReadinessInput): Readiness {
+function wordForNative({ instances, buddy }: ReadinessInput, states: States): Readiness {
   if (isReachable(instances)) return 'Ready';
+  // Transcript inventory, and no server that answers.
+  if (states.monitorState === 'available') return 'Limited';
   // It was set up and doesn't answer, or half of the setup is there; with neither, only the binary is.
   const begun =
     buddy === 'configured' || instances.some(({ status }) => status === 'stopped' || status === 'error');

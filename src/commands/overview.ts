@@ -27,11 +27,13 @@ export const overview = defineCommand({
     const filter = readFilter(args, world.cwd, world.now());
     const [look, found] = await Promise.all([
       lookAround(world, filter, args.daemon !== false),
-      lookAtRuntimes(world, { budgetMs: RUNTIMES_BUDGET_MS, refresh: false }),
+      lookAtRuntimes(world, { budgetMs: RUNTIMES_BUDGET_MS, refresh: false, signIn: 'remembered' }),
     ]);
     const adapters = await world.adapters();
-    const runtimes = found.runtimes.map((report) => readiness(report, adapters, look.instances));
-    const bridges = found.bridges.map((report) => readiness(report, adapters, look.instances));
+    const ready = (report: (typeof found.runtimes)[number]) =>
+      readiness(report, adapters, look.instances, found.signIns);
+    const runtimes = found.runtimes.map(ready);
+    const bridges = found.bridges.map(ready);
     return {
       kind: 'document',
       data: {

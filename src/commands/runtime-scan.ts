@@ -38,11 +38,11 @@ export const runtimeScan = defineCommand({
     const scanned = seen?.length === 0 ? undefined : { ...filter, runtimes: seen };
     const [look, found] = await Promise.all([
       scanned ? collect(world, scanned) : undefined,
-      lookAtRuntimes(world, { refresh: args.refresh === true }),
+      lookAtRuntimes(world, { refresh: args.refresh === true, signIn: 'ask' }),
     ]);
     const keep = (one: RuntimeLook) => !wanted || wanted.includes(one.installation.runtimeId);
     const withReadiness = (report: (typeof found.runtimes)[number]) =>
-      readiness(report, adapters, look?.instances ?? []);
+      readiness(report, adapters, look?.instances ?? [], found.signIns);
     const runtimes = found.runtimes.map(withReadiness).filter(keep);
     const bridges = found.bridges.map(withReadiness).filter(keep);
     const showSessions = args.sessions === true && look !== undefined;

@@ -3,6 +3,7 @@ import type { Adapter } from '../adapters/adapter.ts';
 import { BRIDGES, CATALOG, installCommandOf, installCommandsOf } from '../adapters/catalog.ts';
 import type { InstallationReport } from '../adapters/installation/report.ts';
 import { type InstallationHost, SCAN_MS, scanInstallations } from '../adapters/installation/scan.ts';
+import { type SignIn, signInsOf } from '../adapters/installation/sign-in.ts';
 import { type RuntimeReadiness, readinessOf } from '../adapters/readiness.ts';
 import type { Capability, RuntimeInstance } from '../runtime/feed.ts';
 import { run } from '../runtime/process/spawn.ts';
@@ -20,6 +21,8 @@ export interface RuntimeLook {
 }
 
 export interface RuntimesLook {
+  /** By runtime id; absent: not asked, or it has no command that says so. */
+  readonly signIns: ReadonlyMap<string, SignIn>;
   readonly runtimes: readonly InstallationReport[];
   readonly bridges: readonly InstallationReport[];
 }
@@ -29,18 +32,21 @@ export interface RuntimesRequest {
   readonly budgetMs?: number;
   /** Ask every program again instead of believing the cache. */
   readonly refresh: boolean;
+  /** Whether status commands may be run to learn of a sign-in; else what they said last is believed. */
+  readonly signIn: 'ask' | 'remembered';
 }
 
-/** Finds the programs of all runtimes and bridges. Never throws, never sends a prompt. */
+/** Finds the programs of all runtimes and bridges, and whether they are signed in. Never throws, never sends a prompt. */
 export async function lookAtRuntimes(world: World, request: RuntimesRequest): Promise<RuntimesLook> {
   const entries = [...CATALOG, ...BRIDGES];
-  const scan = await scanInstallations(installationHost(world), {
-    entries,
-    deadlineAt: world.now() + (request.budgetMs ?? SCAN_MS),
-    refresh: request.refresh,
-  });
+  const host = installationHost(world);
+  const { refresh, signIn } = request;
+  const deadlineAt = world.now() + (request.budgetMs ?? SCAN_MS);
+  const scan = await scanInstallations(host, { entries, deadlineAt, refresh });
+  const signIns = await signInsOf(scan.reports, host, { how: signIn, refresh, deadlineAt });
   const isBridge = (report: InstallationReport) => report.entry.kind === 'bridge';
   return {
+    signIns,
     runtimes: scan.reports.filter((report) => !isBridge(report)),
     bridges: scan.reports.filter(isBridge),
   };
@@ -77,9 +83,11 @@ export function readiness(
   report: InstallationReport,
   adapters: readonly Adapter[],
   instances: readonly RuntimeInstance[],
+  signIns: RuntimesLook['signIns'],
 ): RuntimeLook {
   const own = instances.filter((instance) => instance.runtimeId === report.runtimeId);
   const adapter = adapters.find((one) => one.id === report.runtimeId);
+  const auth = signIns.get(report.runtimeId);
   return {
     installation: report,
     readiness: readinessOf({
@@ -87,6 +95,7 @@ export function readiness(
       installation: report,
       capabilities: capabilitiesOf(adapter),
       instances: own,
+      ...(auth === undefined ? {} : { auth }),
     }),
   };
 }

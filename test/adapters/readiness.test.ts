@@ -183,7 +183,7 @@ const MATRIX: Row[] = [
     ['ready', 'watching', 'available', 'Ready'],
     ['Ready for monitoring', 'Ready for push'],
   ],
-  // OpenCode: Ready for monitoring only when its server answers; Installed when only the CLI exists.
+  // OpenCode: Ready only when its server answers, Limited with its store alone; Installed when only the CLI exists.
   [
     'OpenCode, server answers',
     { runtimeId: 'opencode', capabilities: SERVER, instances: [server] },
@@ -193,8 +193,14 @@ const MATRIX: Row[] = [
   [
     'OpenCode, only the CLI and its database',
     { runtimeId: 'opencode', capabilities: SERVER, instances: [files] },
-    ['unconfigured', 'unavailable', 'unavailable', 'Installed'],
-    ['Monitoring not enabled', 'Push not enabled'],
+    ['unconfigured', 'available', 'requiresResumeProcess', 'Limited'],
+    ['Session list only', 'Ready for resume push'],
+  ],
+  [
+    'OpenCode, only the CLI',
+    { runtimeId: 'opencode', capabilities: SERVER, instances: [instance('missing', [])] },
+    ['unconfigured', 'unavailable', 'requiresResumeProcess', 'Installed'],
+    ['Monitoring not enabled', 'Ready for resume push'],
   ],
   [
     'OpenCode, one server of two fails',
