@@ -31,8 +31,10 @@ export function shimText({ self, socket }: ShimOptions): string {
 ${MARKER}
 # Starts Claude Code with its state reported to the connector, or alone where the connector can't be started.
 program=${program}
-if [ -f "$program" ] && [ -x "$program" ] && ${words} --help </dev/null >/dev/null 2>&1; then
-  exec ${words}${options} -- "$@"
+if [ -f "$program" ] && [ -x "$program" ]; then
+  case "$(${words} --help </dev/null 2>/dev/null)" in
+    *claude-wrap*) exec ${words}${options} -- "$@" ;;
+  esac
 fi
 exec "$@"
 `;
