@@ -34,7 +34,7 @@ export function overviewHelp(commands: readonly Command[], style: Style): string
       [`${PROGRAM} session-approve`, 'what waits for your yes, and how to say it'],
     ]),
     '',
-    'Exit codes: 0 done, 20-24 wrong input, 30-31 network, 40-46 a runtime can’t or didn’t, 50 configuration, 60 daemon.',
+    'Exit codes: 0 done, 20-24 wrong input, 30-31 network, 40-46 a runtime can’t or didn’t, 50-51 configuration and hooks, 60 daemon.',
     '',
   ].join('\n');
 }

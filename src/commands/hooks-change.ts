@@ -6,12 +6,9 @@ import type {
   Integration,
   PlannedChange,
 } from '../install/hooks/integration.ts';
-import { socketPathIn } from '../runtime/daemon/endpoint.ts';
 import { ConnectorError, EXIT, type ExitName } from '../runtime/errors.ts';
-import { connectorHome } from '../runtime/store/home.ts';
 import type { Answer } from './command.ts';
-import { clientOf, likelyHolder, ping } from './daemon-reach.ts';
-import { chosenIntegrations, hooksContext } from './hooks-world.ts';
+import { chosenIntegrations, daemonWarnings, hooksContext } from './hooks-world.ts';
 import { askYesNo } from './output/ask.ts';
 import { paint, type Style } from './output/style.ts';
 import type { World } from './world.ts';
@@ -48,7 +45,7 @@ export async function changeHooks(world: World, args: Words, deed: Deed): Promis
     const plan = await planOf(integration, context, deed);
     done.push(await carryOut(args, integration, plan, { dryRun, named }));
   }
-  return answerOf(done, dryRun, await skewWarnings(world));
+  return answerOf(done, dryRun, await daemonWarnings(world));
 }
 
 /** Where nothing could be done the problem is the answer; else it stands beside what was done. */
@@ -155,17 +152,6 @@ async function withConsent(args: Words, consent: Consent, done: Done): Promise<D
   if (outcome.kind === 'given') return { ...done, lines: [...done.lines, outcome.message], trust: 'given' };
   const problem = { kind: 'refused', message: outcome.message } as const;
   return { ...done, lines: [...done.lines, outcome.message, ...outcome.byHand], trust: 'failed', problem };
-}
-
-/** S-327: a daemon of another version may refuse what these hooks send, and they are silent about it. */
-async function skewWarnings(world: World): Promise<readonly string[]> {
-  const socketPath = socketPathIn(connectorHome(world.env, world.home));
-  if (!likelyHolder(socketPath)) return [];
-  const running = await ping(clientOf(world, socketPath));
-  if (!running || running.version === world.version) return [];
-  return [
-    `The daemon is version ${running.version}, this program ${world.version}: shadowob-connector daemon restart`,
-  ];
 }
 
 function dataOf({ integration, result, files, lines, trust, problem }: Done): object {

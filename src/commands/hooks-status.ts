@@ -5,7 +5,7 @@ import { socketPathIn } from '../runtime/daemon/endpoint.ts';
 import { EXIT } from '../runtime/errors.ts';
 import { type Answer, defineCommand } from './command.ts';
 import { clientOf, likelyHolder } from './daemon-reach.ts';
-import { chosenIntegrations, HOOKS_ARGS, hooksContext } from './hooks-world.ts';
+import { chosenIntegrations, daemonWarnings, HOOKS_ARGS, hooksContext } from './hooks-world.ts';
 import { age } from './output/age.ts';
 import { type Paint, paint, type Style } from './output/style.ts';
 import type { World } from './world.ts';
@@ -47,6 +47,7 @@ export const hooksStatus = defineCommand({
         shown.length === 0
           ? 'No runtime with hooks is on this computer.'
           : shown.map((look) => textOf(look, style, world.now())).join('\n\n'),
+      warnings: await daemonWarnings(world),
       exitCode: isWell ? EXIT.ok : EXIT.hooksIncomplete,
     };
   },

@@ -5,11 +5,14 @@ import { createEditor } from '../install/edit/editor.ts';
 import { findIntegration, INTEGRATIONS } from '../install/hooks/index.ts';
 import type { HooksContext, Integration, RuntimeProgram } from '../install/hooks/integration.ts';
 import { isOurProgram } from '../install/hooks/marker.ts';
+import { socketPathIn } from '../runtime/daemon/endpoint.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { scrubbedEnv } from '../runtime/process/scrubbed-env.ts';
 import { createProgramSearch } from '../runtime/process/search-path.ts';
 import { run } from '../runtime/process/spawn.ts';
 import { connectorHome } from '../runtime/store/home.ts';
+import { clientOf, likelyHolder, ping } from './daemon-reach.ts';
+import { buildCommit } from './daemon-world.ts';
 import { installationHost } from './runtimes.ts';
 import { nearest } from './suggest.ts';
 import type { World } from './world.ts';
@@ -131,4 +134,23 @@ async function askVersion(program: RuntimeProgram, words: readonly string[]): Pr
   return result.kind === 'exited' && result.code === 0
     ? (versionFrom(result.stdout, result.stderr) ?? undefined)
     : undefined;
+}
+
+/**
+ * A daemon of another build may refuse what these hooks send, and they are silent about it (S-326, S-327): the commit
+ * decides, else the version; what is not known is never held against it.
+ */
+export async function daemonWarnings(world: World): Promise<readonly string[]> {
+  const socketPath = socketPathIn(connectorHome(world.env, world.home));
+  if (!likelyHolder(socketPath)) return [];
+  const running = await ping(clientOf(world, socketPath));
+  if (!running) return [];
+  const [theirs, ours] = [running.commit ?? 'unknown', buildCommit()];
+  const isSame =
+    theirs !== 'unknown' && ours !== 'unknown'
+      ? theirs === ours
+      : running.version === 'unknown' || running.version === world.version;
+  if (isSame) return [];
+  const builds = `${running.version} (${theirs}), this program ${world.version} (${ours})`;
+  return [`The daemon is another build, ${builds}: shadowob-connector daemon restart`];
 }

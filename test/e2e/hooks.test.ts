@@ -154,6 +154,22 @@ describe.skipIf(process.platform === 'win32')('install-hooks, uninstall-hooks, h
     expect(Object.keys(JSON.parse(readFileSync(one.at(FILE), 'utf8')).hooks)).toHaveLength(8);
   });
 
+  test('C-363 S-326 S-327 a daemon of another build is told of, since hooks are silent about its refusals', async () => {
+    using one = computer();
+    mkdirSync(one.at('.shadowob/connector'), { recursive: true, mode: 0o700 });
+    const holder = { pid: process.pid, version: '0.0.1', since: new Date(0).toISOString() };
+    writeFileSync(one.at('.shadowob/connector/daemon.lock'), JSON.stringify(holder));
+    const reply = { ok: true, payload: { pid: process.pid, version: '0.0.1', commit: 'older' } };
+    using _daemon = Bun.listen({
+      unix: one.at('.shadowob/connector/daemon.sock'),
+      socket: { data: (socket) => void socket.write(`${JSON.stringify(reply)}\n`) },
+    });
+    for (const name of ['install-hooks', 'hooks-status', 'uninstall-hooks']) {
+      const { stderr } = await one.run(name, '--runtime', 'claude-code');
+      expect(stderr).toContain('The daemon is another build, 0.0.1 (older)');
+    }
+  });
+
   test('each has help with examples', async () => {
     using one = computer();
     for (const name of ['install-hooks', 'uninstall-hooks', 'hooks-status']) {

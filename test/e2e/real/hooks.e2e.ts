@@ -5,6 +5,7 @@
 import { expect } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { compiledBinary } from '../../helpers/binary.ts';
 import { prepareClaude } from '../lab/claude.ts';
 import { type Codex, prepareCodex } from '../lab/codex.ts';
 import { inOwnWorld, type Lab, scenario } from '../lab/lab.ts';
@@ -200,7 +201,7 @@ scenario(
   'hooks in Codex: without a yes they are installed and not trusted, and that is said (T2)',
   async (lab) => {
     const folder = await lab.folder('acme-app');
-    const codex = await prepareCodex(lab, [folder]);
+    await prepareCodex(lab, [folder]);
     const said = await done(lab, 'install-hooks', '--runtime', 'codex');
     expect(said).toContain('--trust-codex');
     const look = await lab.connector.run('hooks-status', '--runtime', 'codex');
@@ -210,7 +211,27 @@ scenario(
     const terminal = await lab.terminal({ command: ['codex'], cwd: folder });
     await trustAll(terminal);
     expect(await status(lab, 'codex')).toMatchObject({ installed: 'yes', trusted: 'yes' });
-    expect(codex.home).toContain('.codex');
+  },
+);
+
+scenario(
+  'hooks in Codex: on a terminal a person is asked, and no is the answer to everything else',
+  async (lab) => {
+    const folder = await lab.folder('acme-app');
+    await prepareCodex(lab, [folder]);
+    const command = [await compiledBinary(), 'install-hooks', '--runtime', 'codex'];
+    const first = await lab.terminal({ command, cwd: folder });
+    await first.shows('[y/N]');
+    await first.press('Enter');
+    await first.shows('--trust-codex');
+    expect(await status(lab, 'codex')).toMatchObject({ installed: 'yes', trusted: 'no' });
+    await done(lab, 'uninstall-hooks');
+    const second = await lab.terminal({ command, cwd: folder });
+    await second.shows('[y/N]');
+    await second.type('y');
+    await second.press('Enter');
+    await second.shows('Codex trusts all 12 hooks of ours');
+    expect(await status(lab, 'codex')).toMatchObject({ installed: 'yes', trusted: 'yes' });
   },
 );
 

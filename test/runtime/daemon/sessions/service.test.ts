@@ -50,6 +50,24 @@ describe('the sessions service on its socket', () => {
     });
   });
 
+  test('R-48: when each agent was last heard by its own hooks; wrappers, files and ends of the unknown don’t count', () => {
+    const clock = fakeClock();
+    const engine = createSessionsEngine({ clock });
+    engine.observe({ session_id: A, event: 'transcript_grew' }, 'local');
+    engine.observe({ session_id: A, event: 'transcript_discovered' }, 'socket');
+    engine.observe({ session_id: A, event: { stream_state: 'working' } }, 'socket');
+    engine.observe({ session_id: B, event: 'stop', agent: 'pi' }, 'socket');
+    engine.end({ session_id: 'ghost' }, 'socket');
+    expect(engine.heard().size).toBe(0);
+    const stamp = { ts: new Date(clock.now() - 5_000).toISOString().replace('Z', '000000Z'), seq: '1-1' };
+    engine.observe({ session_id: A, event: 'stop', stamp }, 'journal');
+    engine.observe({ session_id: B, event: { notification: 'other' }, agent: 'codex' }, 'socket');
+    expect([...engine.heard()]).toEqual([
+      ['claude', clock.now() - 5_000],
+      ['codex', clock.now()],
+    ]);
+  });
+
   test('S-314 S-315 S-316: windows and the list', async () => {
     const { open } = await serve();
     const wire = await open();
