@@ -18,5 +18,5 @@ const NOT_INSIDE: Refusal = {
   reason:
     'pi can be reached only through our extension in it, and no pi that has this session open reports it',
   kind: 'unsupported',
-  next: 'shadowob-connector install-hooks pi, start the daemon, then open the session: pi --session <id>',
+  next: 'shadowob-connector install-hooks --runtime pi, start the daemon, then open the session: pi --session <id>',
 };
