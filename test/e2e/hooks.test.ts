@@ -51,7 +51,7 @@ describe.skipIf(process.platform === 'win32')('install-hooks, uninstall-hooks, h
     const first = await one.run('install-hooks', '--json');
     expect(first.code).toBe(0);
     const { runtimes } = JSON.parse(first.stdout);
-    expect(runtimes).toMatchObject([
+    expect(runtimes.slice(0, 2)).toMatchObject([
       { runtimeId: 'claude-code', result: 'changed', files: [{ path: one.at(FILE) }] },
       { runtimeId: 'codex', result: 'absent' },
     ]);

@@ -4,6 +4,7 @@ import { claudeHomes } from '../../adapters/claude-code/homes.ts';
 import { type Data, lookup } from '../edit/data.ts';
 import type { Wiring } from '../edit/wiring.ts';
 import { type ClaudeEvents, claudeEvents } from './claude-events.ts';
+import { claudeShell } from './claude-shell.ts';
 import { claudeWiring, isCustomised, oursIn } from './claude-wiring.ts';
 import { allPlaces, eventsIn, misshapen } from './groups.ts';
 import type { HooksContext, HooksPlan, HooksStatus, InstalledCommand, Integration } from './integration.ts';
@@ -62,9 +63,10 @@ function settingsPath({ options, env, home, cwd }: HooksContext): string {
   return join(root, 'settings.json');
 }
 
-/** Claude Code runs hooks through `sh`, on Windows through Git Bash (CC §4, W1). */
-const commandFor = ({ platform, program }: HooksContext): string =>
-  commandLine('bash', platform, program, ['hook', '--agent', 'claude']);
+function commandFor(context: HooksContext): string {
+  const { shell } = claudeShell(context);
+  return commandLine(shell, context.platform, context.program, ['hook', '--agent', 'claude']);
+}
 
 const eventsFor = (programs: readonly { readonly version?: string }[]): ClaudeEvents =>
   claudeEvents(programs.map((one) => one.version));
@@ -164,7 +166,6 @@ async function look(context: HooksContext): Promise<HooksStatus> {
 
 function commandsOf(context: HooksContext, data: Data): readonly InstalledCommand[] {
   const ours = eventsIn(data).flatMap((event) => oursIn(data, event).map((place) => place.command));
-  const shell =
-    context.platform === 'win32' ? (context.env['CLAUDE_CODE_GIT_BASH_PATH'] ?? 'bash.exe') : '/bin/sh';
-  return [...new Set(ours)].map((command) => ({ command, argv: [shell, '-c', command], agent: 'claude' }));
+  const { argv } = claudeShell(context);
+  return [...new Set(ours)].map((command) => ({ command, argv: [...argv, command], agent: 'claude' }));
 }

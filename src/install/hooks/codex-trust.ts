@@ -113,7 +113,9 @@ export async function trustOf(context: HooksContext, file: TrustedFile): Promise
     const notes = [
       ...(ours.length === 0 ? ['Codex does not list them: it may be too old, or reject the file.'] : []),
       ...listed.warnings.map((words) => `Codex says: ${words}`),
-      ...(off > 0 ? [`${counted(off, 'hook')} of ours switched off in Codex.`] : []),
+      ...(off > 0
+        ? [`${counted(off, 'hook')} of ours ${off === 1 ? 'is' : 'are'} switched off in Codex.`]
+        : []),
       ...(runs.length < ours.length ? TRUST_BY_HAND : []),
     ];
     const certainty = runs.length === 0 ? 'no' : runs.length < ours.length ? 'partly' : 'yes';

@@ -18,7 +18,7 @@ export function notesOn(data: Data, { isCustomised }: Surroundings): readonly st
     ...(customised === 0
       ? []
       : [
-          `${counted(customised, 'hook')} of ours with other words ${isOrAre(customised)} left alone; it keeps running.`,
+          `${counted(customised, 'hook')} of ours with other words ${isOrAre(customised)} left alone and ${customised === 1 ? 'runs' : 'run'} on.`,
         ]),
     ...(related === 0
       ? []

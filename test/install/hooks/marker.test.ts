@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { claudeShell } from '../../../src/install/hooks/claude-shell.ts';
 import { isOurProgram, isRelated, whose } from '../../../src/install/hooks/marker.ts';
 import { commandLine, type HookShell } from '../../../src/install/hooks/shell.ts';
 
@@ -100,6 +101,25 @@ describe('commands for each shell (S-804, W1, W2)', () => {
     expect(command).toBe(`${quoted} hook --agent claude`);
     expect(whose(command)).toEqual({ kind: 'ours', agent: 'claude', bare: true });
   });
+
+  test.each([
+    [{}, [], 'powershell', 'powershell.exe'],
+    [
+      { ProgramFiles: 'C:\\Program Files' },
+      ['C:\\Program Files\\Git\\bin\\bash.exe'],
+      'bash',
+      'C:\\Program Files\\Git\\bin\\bash.exe',
+    ],
+    [{ Path: 'C:\\x;D:\\Git\\cmd' }, ['D:\\Git\\bin\\bash.exe'], 'bash', 'D:\\Git\\bin\\bash.exe'],
+    [{ CLAUDE_CODE_GIT_BASH_PATH: 'E:\\bash.exe' }, ['E:\\bash.exe'], 'bash', 'E:\\bash.exe'],
+    [{ CLAUDE_CODE_GIT_BASH_PATH: 'E:\\gone.exe' }, [], 'powershell', 'powershell.exe'],
+  ])(
+    'R-46 W1: the shell of Claude Code on Windows, with %j',
+    (env, files: readonly string[], shell, program) => {
+      const found = claudeShell({ env, platform: 'win32' }, (path) => files.includes(path));
+      expect([found.shell, found.argv[0]] as unknown[]).toEqual([shell, program]);
+    },
+  );
 
   const folder = mkdtempSync(join(tmpdir(), 'hook-shells-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
