@@ -275,6 +275,41 @@ describe('uninstall (S-814)', () => {
   });
 });
 
+describe('what others do meanwhile', () => {
+  test('H12: a file that has changed between the look and the deed is not written', async () => {
+    using one = stage();
+    one.write(FILE, '{}');
+    const plan = await claudeCode.planInstall(one.context());
+    one.write(FILE, '{"model": "opus"}');
+    expect(carryOut(plan).kinds).toEqual(['conflict']);
+    expect(one.read(FILE)).toBe('{"model": "opus"}');
+  });
+
+  test('undo leaves a file alone in which someone has changed what we wrote, and shows how', async () => {
+    using one = stage();
+    one.write(FILE, '{}');
+    carryOut(await claudeCode.planInstall(one.context()));
+    const changed = (one.read(FILE) ?? '').replaceAll('"timeout": 5', '"timeout": 9');
+    one.write(FILE, changed);
+    const plan = await claudeCode.planUndo?.(one.context());
+    if (plan?.kind !== 'refused') throw new Error(plan?.kind);
+    expect(plan.byHand.join('\n')).toContain('+            "timeout": 9');
+    expect(one.read(FILE)).toBe(changed);
+  });
+
+  test('uninstall takes ours out of it all the same, and leaves what is not ours', async () => {
+    using one = stage();
+    one.write(FILE, '{\n  "a": 1\n}\n');
+    carryOut(await claudeCode.planInstall(one.context()));
+    one.write(
+      FILE,
+      (one.read(FILE) ?? '').replaceAll('"timeout": 5', '"timeout": 9').replace('"a": 1', '"a": 2'),
+    );
+    carryOut(await claudeCode.planUninstall(one.context()));
+    expect(JSON.parse(one.read(FILE) ?? '')).toEqual({ a: 2 });
+  });
+});
+
 describe('status (R-48)', () => {
   test('no, yes, partly, with what is missing and what is stale', async () => {
     using one = stage();
