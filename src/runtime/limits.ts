@@ -162,6 +162,8 @@ export const CONTROL = {
   /** The same for an answer to a request, and for an interrupt to have ended the turn. */
   ackMs: 3 * SECOND,
   interruptMs: 10 * SECOND,
+  /** How long a terminal may take to take a message from Codex's own queue, into which it looks every 10 s (0.171). */
+  queueTakenMs: 30 * SECOND,
   /** How long a process may take to leave by itself once it was told that nothing more comes. */
   leaveMs: 10 * SECOND,
   /** How long one question for news is held open by a host. */

@@ -83,7 +83,7 @@ export const REPORTED: Readonly<Record<string, CaseAnswer>> = {
   G5: at('adapters/codex/records.test.ts'),
   G6: at('adapters/codex/records.test.ts'),
   G8: not('The sessions of pi are not read yet.'),
-  G9: at('adapters/codex/records.test.ts'),
+  G9: at('adapters/codex/control/send.test.ts'),
   R1: at('runtime/process/search-path.test.ts'),
   R2: at('runtime/process/search-path.test.ts'),
   R5: at('runtime/process/search-path.test.ts'),

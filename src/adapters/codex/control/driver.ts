@@ -8,31 +8,19 @@ import type {
   TurnSink,
 } from '../../../runtime/control/driver.ts';
 import type { ApprovalAnswer, ApprovalResult, PendingRequest, Refusal } from '../../../runtime/control.ts';
-import { isAlive } from '../../../runtime/process/identity.ts';
 import type { KillReport, ProcessHost } from '../../../runtime/process/types.ts';
 import type { ControlContext } from '../../adapter.ts';
 import type { ServerAddress } from '../server-find.ts';
-import { type ExecRun, startExec } from './exec-run.ts';
+import { beginExec, type ExecRun } from './exec-run.ts';
+import { obstacleOf, takesNothing } from './obstacle.ts';
 import { type OwnServer, startOwnServer } from './own-server.ts';
-import { type Owner, type OwnerKind, ownerOf } from './owner.ts';
-import { findCodex } from './program.ts';
+import { type OwnThread, openOwnThread, type Unusable } from './own-thread.ts';
+import { type Owner, ownerOf } from './owner.ts';
 import { sendByQueue } from './queue-way.ts';
-import {
-  busy,
-  codexRefused,
-  held,
-  NO_ANSWER,
-  noFolder,
-  onlyExec,
-  ownerWords,
-  subAgent,
-  unreachable,
-} from './refusals.ts';
-import { recordedTurn } from './rest.ts';
+import { codexRefused, held, NO_ANSWER, noFolder, onlyExec, ownerWords } from './refusals.ts';
 import type { RpcListener } from './rpc.ts';
 import { type Served, ServedTurn } from './served-turn.ts';
-import { linkServer, type ServerLink } from './socket.ts';
-import { type Joined, joinThread } from './thread.ts';
+import { hasLoaded, runAtServer } from './server-way.ts';
 import { POLICY_WORDS, resumeCommand, STEERED_WORDS } from './words.ts';
 
 const GONE: KillReport = { gone: true, survivors: [] };
@@ -55,8 +43,7 @@ class CodexDriver implements HostDriver {
   readonly #leaving = new AbortController();
   /** What the server of ours, or the link of the turn, tells goes to the turn that runs. */
   readonly #listener: RpcListener;
-  #own: { readonly server: OwnServer; readonly joined: Joined } | undefined;
-  #link: ServerLink | undefined;
+  #own: OwnThread | undefined;
   #turn: ServedTurn | undefined;
   #run: ExecRun | undefined;
   #closing: Promise<KillReport> | undefined;
@@ -116,54 +103,23 @@ class CodexDriver implements HostDriver {
 
   /** Locks can't be read here: a server that has the thread loaded has it, and Codex itself keeps a second one out. */
   async #unsureTurn(message: Message, address: ServerAddress, last: () => boolean): Promise<TurnResult> {
-    const linked = await linkServer(address.path, this.#listener);
-    if (linked.kind !== 'linked') return this.#ownTurn(message, last);
-    const loaded = await linked.rpc.call('thread/read', { threadId: this.#threadId }, START_MS);
-    linked.close();
-    const status = loaded.kind === 'result' ? JSON.stringify(loaded.result) : '';
-    const isThere = loaded.kind === 'result' && !status.includes('"status":{"type":"notLoaded"}');
+    const isThere = await hasLoaded(address, this.#threadId);
     return isThere ? this.#serverTurn(message, address) : this.#ownTurn(message, last);
   }
 
   async #serverTurn(message: Message, address: ServerAddress): Promise<TurnResult> {
     const turn = this.#newTurn(message, false, address);
     this.#turn = turn;
-    try {
-      const linked = await linkServer(address.path, this.#listener);
-      if (linked.kind !== 'linked') return refused(unreachable(linked.reason));
-      this.#link = linked;
-      const joined = await joinThread(linked.rpc, this.#threadId);
-      if (joined.kind !== 'joined') return refused(codexRefused(joined.message, this.#threadId));
-      if (joined.parentId !== undefined) return refused(subAgent(joined.parentId));
-      this.#tellOfWait(joined);
-      return this.#result(await this.#throughLosses(await turn.run(linked.rpc, joined), turn, address));
-    } finally {
-      this.#turn = undefined;
-      this.#link?.close();
-      this.#link = undefined;
-    }
-  }
-
-  /** A4: a message that goes into a turn which waits is read after the answer. */
-  #tellOfWait({ active }: Joined): void {
-    if (active?.waits === undefined) return;
-    const what = active.waits === 'approval' ? 'an approval' : 'an answer';
-    this.#sink.note(`its turn waits for ${what}, and reads the message after it: session-approve`);
-  }
-
-  /** The server may outlive the connection; the turn's end is then asked for. */
-  async #throughLosses(served: Served, turn: ServedTurn, address: ServerAddress): Promise<Served> {
-    const state = { served };
-    for (let attempt = 0; attempt < RELINKS && state.served.kind === 'lost'; attempt += 1) {
-      if (this.#leaving.signal.aborted) break;
-      if (address.pid !== undefined && !isAlive(address.pid)) break;
-      await Bun.sleep(RELINK_MS);
-      const linked = await linkServer(address.path, this.#listener);
-      if (linked.kind !== 'linked') continue;
-      this.#link = linked;
-      state.served = await turn.resume(linked.rpc);
-    }
-    return state.served;
+    const served = await runAtServer({
+      address,
+      turn,
+      threadId: this.#threadId,
+      listener: this.#listener,
+      sink: this.#sink,
+      leaving: this.#leaving.signal,
+    });
+    this.#turn = undefined;
+    return resultOf(served);
   }
 
   async #ownTurn(message: Message, last: () => boolean): Promise<TurnResult> {
@@ -178,7 +134,7 @@ class CodexDriver implements HostDriver {
     // A policy that was set for this turn is the thread's from now on.
     this.#own = this.#own && { server, joined: { ...joined, active: undefined, policy: undefined } };
     if (served.kind === 'lost') return this.#ownLost(server, served.reason);
-    const result = this.#result(served);
+    const result = resultOf(served);
     if (result.kind !== 'done' || !last()) return result;
     const exit = await this.#leave();
     return exit === undefined ? result : { ...result, exitCode: exit };
@@ -191,30 +147,14 @@ class CodexDriver implements HostDriver {
   }
 
   /** The app-server of ours with the thread in it, started where none runs. */
-  async #ownServer(): Promise<
-    | { readonly server: OwnServer; readonly joined: Joined }
-    | { readonly unusable: string; reason: string; kind: 'unsupported'; next: string }
-    | Refusal
-  > {
+  async #ownServer(): Promise<OwnThread | Unusable | Refusal> {
     if (this.#own) return this.#own;
-    const started = await startOwnServer(this.#context, this.#spec.workDir, this.#listener);
-    if (started.kind === 'refused') return started.refusal;
-    if (started.kind === 'unusable') {
-      const { reason, next } = onlyExec(started.reason, this.#threadId);
-      return { unusable: started.reason, reason, kind: 'unsupported', next };
-    }
-    this.#sink.child(started.identity);
+    const opened = await openOwnThread(this.#context, this.#spec, this.#listener, this.#sink);
+    if (!('server' in opened)) return opened;
+    this.#own = opened;
     this.#closing = undefined;
-    const joined = await joinThread(started.rpc, this.#threadId);
-    if (joined.kind === 'joined' && joined.parentId === undefined) {
-      this.#own = { server: started, joined };
-      void started.exited.then(() => this.#forget(started));
-      return this.#own;
-    }
-    await started.leave();
-    this.#sink.child(undefined);
-    if (joined.kind === 'joined') return subAgent(joined.parentId ?? '');
-    return codexRefused(joined.message, this.#threadId);
+    void opened.server.exited.then(() => this.#forget(opened.server));
+    return opened;
   }
 
   /** It has ended by itself: the next message starts another one. */
@@ -271,29 +211,11 @@ class CodexDriver implements HostDriver {
     return result.kind === 'done' ? { kind: 'done', ...result.end } : result;
   }
 
-  /** R-35: only for who has chosen that nothing is asked. */
   async #execTurn(message: Message, why: string): Promise<TurnResult> {
+    // R-35: only for who has chosen that nothing is asked.
     if (message.approvals !== 'deny') return refused(onlyExec(why, this.#threadId));
-    const program = await findCodex(this.#context);
-    if ('reason' in program) return refused(program);
-    const { session, workDir } = this.#spec;
-    const run = startExec({
-      program,
-      sessionId: session.sessionId,
-      workDir,
-      message,
-      sink: this.#sink,
-      accepted: () => {
-        const words =
-          'codex exec has it; nothing is asked, what it would have to ask for is refused, and the approval policy “never” stays with the session';
-        const resume = resumeCommand(session.sessionId, workDir, this.#context.platform);
-        this.#sink.accepted(words, 'process', resume);
-      },
-    });
-    if (!('identity' in run)) {
-      const reason = `Codex could not be started: ${run.message}`;
-      return refused({ reason, kind: 'runtimeMissing', next: 'See: shadowob-connector runtime-scan' });
-    }
+    const run = await beginExec(this.#context, this.#spec, this.#sink, message);
+    if ('reason' in run) return refused(run);
     this.#run = run;
     this.#sink.child(run.identity);
     const result = await run.result;
@@ -301,14 +223,7 @@ class CodexDriver implements HostDriver {
     this.#sink.child(undefined);
     return result.kind === 'done'
       ? { kind: 'done', ...result.end }
-      : refused(codexRefused(result.reason, session.sessionId));
-  }
-
-  #result(served: Served): TurnResult {
-    if (served.kind === 'done') return { kind: 'done', ...served.end };
-    if (served.kind === 'refused') return refused(served.refusal);
-    const error = `${served.reason}; the turn’s end was not seen`;
-    return { kind: 'done', outcome: 'failed', error };
+      : refused(codexRefused(result.reason, this.#threadId));
   }
 
   async answer(request: PendingRequest, answer: ApprovalAnswer): Promise<ApprovalResult> {
@@ -350,7 +265,7 @@ class CodexDriver implements HostDriver {
       if (report.gone) this.#forget(own.server);
       return report;
     }
-    if (how === 'kill' && this.#link) await this.#turn?.stop();
+    if (how === 'kill') await this.#turn?.stop();
     return GONE;
   }
 
@@ -366,44 +281,12 @@ class CodexDriver implements HostDriver {
   }
 }
 
-const START_MS = 3_000;
-/** Tries to reach a server again whose connection was lost in the middle of a turn, and the pause before each. */
-const RELINKS = 3;
-const RELINK_MS = 500;
-
-/** Who is in the way of a message (M1). A server takes it; so does a terminal program that rests, from Codex's queue. */
-export function obstacleOf(owner: Owner, context: ControlContext, threadId: string): Obstacle | undefined {
-  switch (owner.kind) {
-    case 'nobody':
-    case 'server':
-    case 'unknown':
-      return undefined;
-    case 'elsewhere':
-      return {
-        kind: 'owned',
-        refusal: held(owner, threadId),
-        until: 'it is sent when that process has left',
-      };
-    case 'process': {
-      const name = ownerWords(owner);
-      if (takesNothing(owner.by)) {
-        return { kind: 'owned', refusal: held(owner, threadId), until: `it is sent when ${name} has ended` };
-      }
-      if (recordedTurn(context, threadId).phase !== 'open') return undefined;
-      return {
-        kind: 'owned',
-        refusal: busy(owner, threadId),
-        until: `it is sent when the turn in ${name} has ended`,
-      };
-    }
-  }
-}
-
-/** They have no queue, or abort what is in it when they end. */
-function takesNothing(by: OwnerKind): boolean {
-  return by === 'exec' || by === 'old';
-}
-
 function refused(refusal: Refusal): TurnResult {
   return { kind: 'refused', refusal };
+}
+
+function resultOf(served: Served): TurnResult {
+  if (served.kind === 'done') return { kind: 'done', ...served.end };
+  if (served.kind === 'refused') return refused(served.refusal);
+  return { kind: 'done', outcome: 'failed', error: `${served.reason}; the turn’s end was not seen` };
 }

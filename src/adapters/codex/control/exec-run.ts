@@ -1,11 +1,13 @@
-import type { Message, TurnSink } from '../../../runtime/control/driver.ts';
-import type { TurnEnd } from '../../../runtime/control.ts';
+import type { HostSpec, Message, TurnSink } from '../../../runtime/control/driver.ts';
+import type { Refusal, TurnEnd } from '../../../runtime/control.ts';
 import { CONTROL } from '../../../runtime/limits.ts';
 import { start, systemHost } from '../../../runtime/process/spawn.ts';
 import type { FailedToStart, KillReport, ProcessIdentity } from '../../../runtime/process/types.ts';
+import type { ControlContext } from '../../adapter.ts';
 import { objectOf, parseFields, textOf } from '../fields.ts';
 import { readLines } from './own-server.ts';
-import type { CodexProgram } from './program.ts';
+import { type CodexProgram, findCodex } from './program.ts';
+import { resumeCommand } from './words.ts';
 
 /** A `codex exec resume` that runs one turn. */
 export interface ExecRun {
@@ -112,4 +114,26 @@ function interrupt({ pid }: ProcessIdentity): void {
   } catch {
     // It has ended by itself.
   }
+}
+
+/** Finds the program and starts it for one message. Says first that nothing is asked and what stays (R-35). */
+export async function beginExec(
+  context: ControlContext,
+  { session, workDir }: HostSpec,
+  sink: TurnSink,
+  message: Message,
+): Promise<ExecRun | Refusal> {
+  const program = await findCodex(context);
+  if ('reason' in program) return program;
+  const { sessionId } = session;
+  const accepted = (): void =>
+    sink.accepted(
+      'codex exec has it; nothing is asked, what it would have to ask for is refused, and the approval policy “never” stays with the session',
+      'process',
+      resumeCommand(sessionId, workDir, context.platform),
+    );
+  const run = startExec({ program, sessionId, workDir, message, sink, accepted });
+  if ('identity' in run) return run;
+  const reason = `Codex could not be started: ${run.message}`;
+  return { reason, kind: 'runtimeMissing', next: 'See: shadowob-connector runtime-scan' };
 }

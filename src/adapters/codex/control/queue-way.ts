@@ -19,6 +19,8 @@ export interface QueueOptions {
   readonly message: Message;
   readonly sink: Pick<TurnSink, 'accepted' | 'progress' | 'note'>;
   readonly accepted: () => void;
+  /** How long the owner may take; default `CONTROL.queueTakenMs`. */
+  readonly takenMs?: number;
   /** Aborted when the host is told to end. */
   readonly signal: AbortSignal;
 }
@@ -50,7 +52,7 @@ export async function sendByQueue(rpc: Rpc, options: QueueOptions): Promise<Queu
   options.sink.note(
     'left in Codex’s own queue, which the program that has the session looks into every 10 s',
   );
-  const taken = await waitFor(TAKEN_MS, options.signal, async () => {
+  const taken = await waitFor(takenMs(options), options.signal, async () => {
     if (!(await hasLeft(rpc, threadId, id))) return undefined;
     const turn = recordedTurn(context, threadId);
     return isNew(turn, before) ? turn : undefined;
@@ -65,8 +67,6 @@ export async function sendByQueue(rpc: Rpc, options: QueueOptions): Promise<Queu
   return { kind: 'done', end: endOf(ended, taken, options, owner) };
 }
 
-/** How long the owner may take; it looks every 10 s. */
-const TAKEN_MS = 30_000;
 const POLL_MS = 250;
 
 async function waitFor<T>(
@@ -94,11 +94,16 @@ function isNew(turn: Turn, before: Turn): boolean {
   return turn.phase !== 'none' && turn.id !== undefined && turn.id !== before.id;
 }
 
-async function takeBack(rpc: Rpc, id: string, { session, owner }: QueueOptions): Promise<Refusal> {
+function takenMs({ takenMs: own }: QueueOptions): number {
+  return own ?? CONTROL.queueTakenMs;
+}
+
+async function takeBack(rpc: Rpc, id: string, options: QueueOptions): Promise<Refusal> {
+  const { session, owner } = options;
   const params = { threadId: session.sessionId, queuedSubmissionId: id };
   const deleted = await rpc.call('thread/queue/delete', params, CONTROL.ackMs);
   const gone = deleted.kind === 'result' && deleted.result['deleted'] !== false;
-  return gone ? notTaken(owner, TAKEN_MS / 1_000, session.sessionId) : leftBehind(owner);
+  return gone ? notTaken(owner, takenMs(options) / 1_000, session.sessionId) : leftBehind(owner);
 }
 
 function endOf(
