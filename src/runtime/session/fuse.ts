@@ -182,7 +182,17 @@ function fuseExact(context: Context, exact: Spoken): Verdict {
   if (exact.says.kind === 'waiting') return refineWait(context, exact);
   if (exact.says.kind === 'working') return refineWork(context, exact);
   if (exact.says.kind === 'idle') return settleIdle(context, exact);
+  if (exact.says.kind === 'ended') return endedExact(context, exact);
   return { state: exact.says, by: exact, why: 'the runtime itself says so' };
+}
+
+/** An end told by the program itself cuts only a turn that is open: one that has ended keeps its outcome. */
+function endedExact(context: Context, exact: Spoken): Verdict {
+  const why = 'the runtime itself says so';
+  if (outcomeOf(exact.says)) return { state: exact.says, by: exact, why };
+  const end = endOfTurn(context.claims, context.turnOpenedAt)?.end;
+  const outcome = end ?? (context.turnOpenedAt === undefined ? undefined : 'stopped');
+  return { state: { kind: 'ended', ...(outcome ? { outcome } : {}) }, by: exact, why };
 }
 
 /** A newer hook or prompt record may raise urgency for a moment; lowering waits for the exact feed. */
