@@ -63,15 +63,19 @@ function answerOf(done: readonly Done[], dryRun: boolean, warnings: readonly str
   return { ...answer, warnings, failure: new ConnectorError(first.kind, first.message, next || undefined) };
 }
 
-function planOf(
+async function planOf(
   integration: Integration,
   context: ReturnType<typeof hooksContext>,
   deed: Deed,
 ): Promise<HooksPlan> {
   if (deed === 'install') return integration.planInstall(context);
-  if (deed === 'uninstall' || integration.planUndo === undefined) return integration.planUninstall(context);
+  if (deed === 'uninstall') return integration.planUninstall(context);
+  // A file that is ours as a whole has no former text: only its removal takes it back, and that was not asked for.
+  if (integration.planUndo === undefined) return { kind: 'nothing', files: [], notes: [NO_UNDO] };
   return integration.planUndo(context);
 }
+
+const NO_UNDO = 'No step of it can be taken back; uninstall-hooks removes what is ours.';
 
 async function carryOut(
   args: Words,

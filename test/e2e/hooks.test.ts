@@ -170,6 +170,17 @@ describe.skipIf(process.platform === 'win32')('install-hooks, uninstall-hooks, h
     }
   });
 
+  test('--undo takes back a step, and removes nothing that has no former text', async () => {
+    using one = computer();
+    mkdirSync(one.at('.pi/agent'), { recursive: true });
+    writeFileSync(one.at(FILE), '{}');
+    await one.run('install-hooks');
+    const extensions = readdirSync(one.at('.pi/agent/extensions'));
+    expect((await one.run('uninstall-hooks', '--undo')).code).toBe(0);
+    expect(readFileSync(one.at(FILE), 'utf8')).toBe('{}');
+    expect(readdirSync(one.at('.pi/agent/extensions'))).toEqual(extensions);
+  });
+
   test('each has help with examples', async () => {
     using one = computer();
     for (const name of ['install-hooks', 'uninstall-hooks', 'hooks-status']) {

@@ -60,7 +60,7 @@ export interface Integration {
   planInstall(context: HooksContext): Promise<HooksPlan>;
   /** Runs whether or not the runtime is there any more (S-820, S-830). */
   planUninstall(context: HooksContext): Promise<HooksPlan>;
-  /** What takes back the last step that was done; absent where only uninstalling takes something back. */
+  /** What takes back the last step that was done; absent where there is no former text, as of a file of ours. */
   planUndo?(context: HooksContext): Promise<HooksPlan>;
   status(context: HooksContext): Promise<HooksStatus>;
 }
