@@ -5,7 +5,7 @@ import { createReporter } from '../../../runtime/daemon/reporter.ts';
 import { systemFiles } from '../../../runtime/files/file-system.ts';
 import { WRAP } from '../../../runtime/limits.ts';
 import { exitCodeOf, exitCodeOfFailure, startAttached } from '../../../runtime/process/in-place.ts';
-import { type RunningChild, start } from '../../../runtime/process/spawn.ts';
+import { type RunningChild, start, systemHost } from '../../../runtime/process/spawn.ts';
 import { ensureHome } from '../../../runtime/store/home.ts';
 import { linkServer } from '../control/socket.ts';
 import { codexHome } from '../homes.ts';
@@ -13,6 +13,7 @@ import { realHost } from '../host.ts';
 import { realSocket } from '../server-find.ts';
 import { onServer, passReason } from './command-line.ts';
 import { hasThread } from './first-client.ts';
+import { endLeftovers, forgetRecord, recordPath, writeRecord } from './leftovers.ts';
 import { observeServer } from './observer.ts';
 
 /** What the wrapper has of the outside world. */
@@ -73,6 +74,9 @@ export async function runCodexWrap(options: CodexWrapOptions): Promise<CodexWrap
     return { kind: 'ended', exitCode: exitCodeOfFailure(tui) };
   }
   terminal.kill = tui.kill;
+  const record = recordPath(options.connectorHome, options.pid);
+  const recorded = writeRecord(record, server.identity.pid, [options.pid, tui.pid], systemHost);
+  void recorded.then(() => endLeftovers(options.connectorHome, systemHost));
   const reporter = createReporter({ address: options.address });
   const home = codexHome(options);
   const observer = observeServer({
@@ -82,7 +86,8 @@ export async function runCodexWrap(options: CodexWrapOptions): Promise<CodexWrap
   });
   const end = await tui.exited;
   observer.end();
-  await Promise.all([reporter.finish(), endServer(server, link)]);
+  await Promise.all([reporter.finish(), endServer(server, link), recorded]);
+  forgetRecord(record);
   return { kind: 'ended', exitCode: exitCodeOf(end) };
 }
 
