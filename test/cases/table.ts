@@ -10,7 +10,6 @@ export type CaseAnswer = { readonly test: string } | { readonly not: string };
 const at = (test: string): CaseAnswer => ({ test });
 const not = (sentence: string): CaseAnswer => ({ not: sentence });
 
-const NOTIFY = 'There are no notifications yet; the state under it is right, and one turn ends once.';
 const SERVICE = 'Belongs to the background service, whose own tests name the rules it follows.';
 
 /** Faults of other tools, by their letters. */
@@ -29,10 +28,10 @@ export const REPORTED: Readonly<Record<string, CaseAnswer>> = {
   S16: at('cases/state.test.ts'),
   S18: at('cases/state.test.ts'),
   S19: at('cases/state.test.ts'),
-  N1: at('cases/state.test.ts'),
-  N2: at('adapters/claude-code/rows.test.ts'),
-  N3: at('cases/state.test.ts'),
-  N5: not(NOTIFY),
+  N1: at('runtime/notify/decide.test.ts'),
+  N2: at('runtime/notify/decide.test.ts'),
+  N3: at('runtime/notify/decide.property.test.ts'),
+  N5: at('runtime/notify/notifier.test.ts'),
   N7: at('runtime/session/registry.test.ts'),
   N8: at('cases/state.test.ts'),
   A1: not('An approval is answered by the control of each runtime; its own tests name the case.'),
