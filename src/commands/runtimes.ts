@@ -11,7 +11,7 @@ import { oneLine } from '../runtime/session/text.ts';
 import { connectorHome } from '../runtime/store/home.ts';
 import { openProbeCache } from '../runtime/store/probe-store.ts';
 import { type Paint, paint, type Style } from './output/style.ts';
-import { table } from './output/table.ts';
+import { table, width } from './output/table.ts';
 import type { World } from './world.ts';
 
 /** One runtime or bridge: its installation and what can be done with it. */
@@ -163,13 +163,25 @@ function whatIsReady(ready: RuntimeReadiness): string {
   return [...ready.scopes, ...(ready.detail && telling ? [ready.detail] : [])].join('; ');
 }
 
+/** As many names as fit into the terminal's width, and how many more there are. */
+export function missingLine(names: readonly string[], columns: number | undefined): string {
+  const line = (count: number): string => {
+    const rest = names.length - count;
+    const shown = names.slice(0, count);
+    return `Not installed: ${[...shown, ...(rest > 0 ? [`${rest}${count > 0 ? ' more' : ''}`] : [])].join(', ')}`;
+  };
+  const counts = names.map((_, index) => names.length - index);
+  const limit = columns ?? Number.POSITIVE_INFINITY;
+  return line(counts.find((count) => width(line(count)) <= limit) ?? 0);
+}
+
 /** The short form for the overview: what is installed, a line each, and what isn't, in one line. */
 export function runtimeLines(style: Style, looks: readonly RuntimeLook[]): string[] {
   const there = looks.filter((look) => look.installation.status === 'available');
   const missing = looks.filter((look) => look.installation.status !== 'available');
-  const names = missing.map((look) => look.installation.entry.label).join(', ');
+  const names = missing.map((look) => look.installation.entry.label);
   return [
     ...(there.length > 0 ? [runtimeTable(style, there)] : []),
-    ...(missing.length > 0 ? [paint(style, 'dim', `Not installed: ${names}`)] : []),
+    ...(missing.length > 0 ? [paint(style, 'dim', missingLine(names, style.columns))] : []),
   ];
 }
