@@ -276,3 +276,28 @@ scenario('hooks in Codex: where its user keeps hooks in config.toml, ours load f
   // Nobody has trusted the user's own: we never say yes for others.
   expect(existsSync(mark)).toBe(false);
 });
+
+scenario(
+  'hooks in Codex: a hook put behind ours keeps its place and its trust when ours go (S-823, S-824)',
+  async (lab) => {
+    const folder = await lab.folder('acme-app');
+    const codex = await prepareCodex(lab, [folder]);
+    const file = join(codex.home, 'hooks.json');
+    const mark = join(lab.home, 'stopped');
+    codex.model.on('Say hello', say(text('Hello.')));
+    await done(lab, 'install-hooks', '--runtime', 'codex', '--trust-codex');
+    const hooks = asObject((await Bun.file(file).json()).hooks) ?? {};
+    const mine = { hooks: [{ type: 'command', command: `touch ${mark}` }] };
+    await Bun.write(file, JSON.stringify({ hooks: { ...hooks, Stop: [...objectsOf(hooks['Stop']), mine] } }));
+    const terminal = await lab.terminal({ command: ['codex'], cwd: folder });
+    await trustAll(terminal);
+    await terminal.close();
+
+    expect(await done(lab, 'uninstall-hooks', '--runtime', 'codex')).toContain('your other hooks stands');
+    expect(await Bun.file(file).json()).toEqual({ hooks: { Stop: [{ hooks: [] }, mine] } });
+    const program = codex.exec(folder, 'Say hello');
+    expect(await program.exited).toBe(0);
+    expect(existsSync(mark)).toBe(true);
+    expect(program.output()).not.toMatch(/hook/i);
+  },
+);
