@@ -306,6 +306,42 @@ scenario(
   },
 );
 
+scenario(
+  'codex-wrap: when it is killed the session goes on, and the next one ends what is left',
+  async (lab) => {
+    const folder = await lab.folder('acme-app');
+    const codex = await prepareCodex(lab, [folder]);
+    codex.model.on('Say hello', say(text('Hello there.')));
+    await startDaemon(lab);
+    const wrap = [await compiledBinary(), 'codex-wrap', '--', 'codex'];
+    // A shell between them, so that the terminal does not close with the wrapper.
+    const terminal = await lab.terminal({
+      command: ['bash', '-c', '"$@"; sleep 1000', 'bash', ...wrap],
+      cwd: folder,
+    });
+    await terminal.shows(/GPT-5\.\d.* · /);
+    const { pid } = await until('the wrapper', () =>
+      strangers().find((one) => parentOf(one.pid) === terminal.pid),
+    );
+    const servers = () => strangers().filter(({ command }) => command.includes(`codex-wrap-${pid}.sock`));
+    send(pid, 'SIGKILL');
+    await until('the end of the wrapper', () => !runs(pid));
+    await ask(terminal, 'Say hello');
+    await terminal.shows('Hello there.');
+    // Its terminal program and its server.
+    for (const { pid: left, command } of servers()) if (command.includes('--remote')) send(left, 'SIGTERM');
+    await until('the end of the terminal program', () =>
+      servers().every(({ command }) => !command.includes('--remote')),
+    );
+    expect(servers().length).toBeGreaterThan(0);
+    const second = await lab.terminal({ command: wrap, cwd: folder });
+    await second.shows(/GPT-5\.\d.* · /);
+    await until('the end of the first server', () => servers().length === 0, {
+      explain: () => JSON.stringify(servers()),
+    });
+  },
+);
+
 scenario('codex-wrap: exec, and output that is no terminal, run as they are', async (lab) => {
   const folder = await lab.folder('acme-app');
   const codex = await prepareCodex(lab, [folder]);
