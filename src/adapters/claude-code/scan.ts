@@ -260,7 +260,7 @@ function partsOf(
     owners: owners.get(sessionId) ?? NO_OWNERS,
     otherLife: jobLife(job, isOwned) ?? others.get(sessionId) ?? NOT_KNOWN,
   };
-  if (transcript) parts.transcript = transcript;
+  if (transcript) parts.transcript = isOwned ? transcript : withoutWords(transcript);
   else if (file) parts.unread = file.newest;
   if (file && file.others > 0) parts.otherFiles = file.others;
   if (forkedFromId) parts.forkedFromId = forkedFromId;
@@ -268,6 +268,19 @@ function partsOf(
   if (job?.needs && isOwned) parts.note = `the background job needs you: ${job.needs}`;
   if (job) parts.jobId = job.id;
   return parts;
+}
+
+/**
+ * The error of a session that nobody holds, in the words of its code: the index keeps no others (R-38), and a list must
+ * not say something else when it reads the file anew.
+ */
+function withoutWords(transcript: Transcript): Transcript {
+  const { turn } = transcript.summary;
+  if (!turn.failure) return transcript;
+  const { code, status } = turn.failure;
+  const words = `${code.replaceAll('_', ' ')}${status === undefined ? '' : ` (${status})`}`;
+  const told = { ...turn, turn: { ...turn.turn, error: words } };
+  return { ...transcript, summary: { ...transcript.summary, turn: told } };
 }
 
 const NO_OWNERS: SessionParts['owners'] = [];

@@ -36,7 +36,7 @@ export interface RolloutStore {
   prune(alive: ReadonlySet<string>): void;
 }
 
-/** An open turn without any sign of life for this long needs no command in its label (K-01). */
+/** A turn without any sign of life for this long needs no command in its label, and its error no text (K-01). */
 const FRESH_MS = 300_000;
 
 /** A store over one index; without one every file is read. */
@@ -69,7 +69,7 @@ export function createRolloutStore(
         });
         if (committed !== undefined && rollout.turn.phase === 'open')
           memory.keep(file.path, read.stat, committed, rollout);
-        return { rollout, skipped };
+        return { rollout: asKept(rollout, request), skipped };
       }
       if (read.kind === 'missing') return { skipped };
       const reason = read.kind === 'not-unpacked' ? read.reason : reasonText(read);
@@ -106,9 +106,19 @@ function fromIndex(
   restored.set(entry, stored);
   const { rollout, partial, skipped } = stored;
   if (request.want.prompt && !rollout.promptSearched) return undefined;
-  const mayLive = rollout.turn.phase === 'open' && request.now - (rollout.turn.lastAt ?? 0) < FRESH_MS;
-  const missed = request.details === 'always' || (request.details === 'while-live' && mayLive);
-  return partial && missed ? undefined : { rollout, skipped };
+  return partial && wantsDetails(rollout, request) ? undefined : { rollout, skipped };
+}
+
+function wantsDetails({ turn }: Rollout, { details, now }: RolloutRequest): boolean {
+  const fresh = (turn.phase === 'open' || turn.end === 'failed') && now - (turn.lastAt ?? 0) < FRESH_MS;
+  return details === 'always' || (details === 'while-live' && fresh);
+}
+
+/** What the index would give: a list says the same whether a file was read for it or not. */
+function asKept(rollout: Rollout, request: RolloutRequest): Rollout {
+  if (wantsDetails(rollout, request)) return rollout;
+  const { error: _error, ...turn } = rollout.turn;
+  return { ...rollout, turn };
 }
 
 function skippedSoFar(counts: LineCounts): number {

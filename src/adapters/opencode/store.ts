@@ -4,6 +4,7 @@ import { databaseStamp } from '../../runtime/store/readonly-sqlite.ts';
 import type { FileStamp, IndexEntry, SessionIndex } from '../../runtime/store/session-index.ts';
 import { readSessions, type StoredSession } from './database.ts';
 import type { OpencodeHome } from './homes.ts';
+import type { TurnError } from './outcome.ts';
 import type { TurnRecord } from './rows.ts';
 import { readStorage } from './storage.ts';
 import { objectOf, parseJson } from './values.ts';
@@ -55,7 +56,7 @@ export function readStore(home: OpencodeHome, options: StoreOptions): StoreRead 
     if (options.index)
       keep(options.index, home.database, read.stamp, read.value, kept?.sessions, options.now);
     const lost = sessions.reduce((sum, session) => sum + (session.skipped ?? 0), skipped);
-    return { source: 'database', sessions, problems: problemsOf(home, lost) };
+    return { source: 'database', sessions: sessions.map(asKept), problems: problemsOf(home, lost) };
   }
   if (read.kind === 'missing') return fromStorage(home, options.files);
   const reason = read.kind === 'locked' ? 'another process holds its lock' : read.reason;
@@ -128,6 +129,14 @@ function keptSessions(index: SessionIndex, database: string): Kept | undefined {
   };
 }
 
+/** The error of a session as the index has it: a list says the same whether its rows were read for it or not. */
+function asKept(session: StoredSession): StoredSession {
+  const end = session.turn?.end;
+  const error = end?.error;
+  if (!session.turn || !end || !error) return session;
+  return { ...session, turn: { ...session.turn, end: { ...end, error: quietError(error) } } };
+}
+
 /** What we wrote ourselves under this scope; anything else only makes the session be read again. */
 function readKept(value: string): StoredSession | undefined {
   const parsed = objectOf(parseJson(value));
@@ -189,9 +198,13 @@ function withoutContent(session: StoredSession): StoredSession {
   return session.turn ? { ...session, turn: quietTurn(session.turn) } : session;
 }
 
+function quietError(error: TurnError): TurnError {
+  return PROVIDER_ERRORS.test(error.name) ? error : { name: error.name };
+}
+
 function quietTurn(turn: TurnRecord): TurnRecord {
   const error = turn.end?.error;
-  const quiet = error && !PROVIDER_ERRORS.test(error.name) ? { error: { name: error.name } } : {};
+  const quiet = error ? { error: quietError(error) } : {};
   return {
     ...turn,
     ...(turn.doing ? { doing: { ...turn.doing, call: { name: turn.doing.call.name } } } : {}),

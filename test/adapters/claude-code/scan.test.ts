@@ -451,6 +451,27 @@ describe('scan: work (R-27, R-38)', () => {
     expect(values).not.toMatch(/mkdir build|secret words|Done\./);
   });
 
+  test('R-38 an error of a session that nobody holds reads the same, whether its file was opened or not', async () => {
+    const index = memoryIndex();
+    const id = idOf(1);
+    const error = rowsOf(id, AGO)
+      .done('API Error: secret words')
+      .replace(
+        '"type":"assistant"',
+        '"isApiErrorMessage":true,"error":"rate_limit","apiErrorStatus":429,"type":"assistant"',
+      );
+    temp.write(pathOf(id), rowsOf(id, AGO).prompt('One') + error);
+    const looks = [temp.context({ index }), temp.context({ index })];
+    const told: (string | undefined)[] = [];
+    for (const { context } of looks) {
+      told.push((await look(context, {}, createClaudeCode(temp.host))).of(id).shown.error);
+    }
+    expect(told).toEqual(['rate limit (429)', 'rate limit (429)']);
+    live(4242, id, { status: 'idle' });
+    const owned = await look(temp.context({ index }).context, {}, createClaudeCode(temp.host));
+    expect(owned.of(id).shown.error).toBe('API Error: secret words');
+  });
+
   test('with a live owner the label of an open call is read again, since the index does not hold it', async () => {
     const index = memoryIndex();
     temp.write(pathOf(idOf(1)), working(idOf(1)));

@@ -147,6 +147,16 @@ describe('R-27 an unchanged file is never opened', () => {
       expect(index.load('codex-rollouts/1').size).toBe(1);
     }));
 
+  test('R-38 an error reads the same, whether its file was opened or not', () =>
+    inHome(async (home) => {
+      const index = memoryIndex();
+      const error = { message: 'the private details', codex_error_info: 'usage_limit_exceeded' };
+      home.rollout(new Lines().meta().started().complete({ error }));
+      const looks = [await home.one({ index }), await home.one({ index })];
+      expect(looks.map(({ shown }) => shown.error)).toEqual([looks[1]?.shown.error, looks[1]?.shown.error]);
+      expect(looks[0]?.shown.error).toBeString();
+    }));
+
   test('where its owner may live, the command of an open call is read again', () =>
     inHome(async (home) => {
       const index = memoryIndex();

@@ -95,6 +95,33 @@ describe('Q1: a WAL database without its sidecars, the usual state at rest', () 
     }));
 });
 
+test('R-38 an error reads the same, whether the rows were read or not; what may quote the session is its name only', () =>
+  inFolder((folder) => {
+    const store = createStore(folder);
+    for (const [id, name] of [
+      ['ses_a', 'UnknownError'],
+      ['ses_b', 'APIError'],
+    ] as const) {
+      addSession(store, id, { seq: 1 });
+      store.message(id, {
+        id: `msg_3_${id}`,
+        time_created: AT + 100,
+        time_updated: AT + 110,
+        data: { role: 'assistant', time: { created: AT + 100 }, error: { name, data: { message: 'words' } } },
+      });
+    }
+    settle(store);
+    store.close();
+    const index = memoryIndex();
+    const errors = () =>
+      Object.fromEntries(
+        read(folder, { index }).sessions.map(({ info, turn }) => [info.id, turn?.end?.error]),
+      );
+    const first = errors();
+    expect(first['ses_a']).toEqual({ name: 'UnknownError' });
+    expect(errors()).toEqual(first);
+  }));
+
 describe('Q2: a locked database', () => {
   const locked = (folder: string, run: () => void): void => {
     // A rollback journal is the mode in which a writer shuts readers out.
