@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createClaudeCode } from '../../../src/adapters/claude-code/index.ts';
 import { INSTANCE_ID, RUNTIME_ID } from '../../../src/adapters/claude-code/session.ts';
+import type { FeedScan } from '../../../src/runtime/feed.ts';
 import type { ProcessHost } from '../../../src/runtime/process/types.ts';
 import { createRegistry, type Registry } from '../../../src/runtime/session/registry.ts';
 import type { Session } from '../../../src/runtime/session/session.ts';
@@ -22,6 +23,8 @@ export interface DiskReplayer {
   play(row: KeyRow, unread: boolean): Promise<void>;
   session(id: string): Session | undefined;
   readonly registry: Registry;
+  /** One scan of what lies there now, at the recording's time. */
+  look(): Promise<FeedScan>;
   close(): void;
 }
 
@@ -45,10 +48,13 @@ export function createDiskReplayer(): DiskReplayer {
   const index = memoryIndex();
   const running = new Map<number, string>();
 
-  const scan = async (): Promise<void> => {
+  const look = (): Promise<FeedScan> => {
     const log = { debug() {}, warn() {} };
     const context = { env: {}, home, platform: 'linux' as const, now: () => clock.now, log, index };
-    const found = await adapter.scan(context);
+    return adapter.scan(context);
+  };
+  const scan = async (): Promise<void> => {
+    const found = await look();
     registry.replace(RUNTIME_ID, found.sightings, clock.now);
   };
 
@@ -69,6 +75,7 @@ export function createDiskReplayer(): DiskReplayer {
 
   return {
     registry,
+    look,
     session: (sessionId) => registry.find({ runtimeId: RUNTIME_ID, instanceId: INSTANCE_ID, sessionId }),
     async play(row, unread) {
       clock.now = row.at;

@@ -56,7 +56,8 @@ export async function scoreWithoutHooks(scenario: string): Promise<readonly Comp
   }
 }
 
-function compare(
+/** Our answer after a row, against the key's; nothing where no session is named. */
+export function compare(
   row: KeyRow,
   rows: readonly KeyRow[],
   session: Session | undefined,
@@ -73,7 +74,7 @@ function compare(
 }
 
 /** When each session got its first prompt, by the first event that shows one. */
-function promptTimes(rows: readonly KeyRow[], withHooks: boolean): ReadonlyMap<string, number> {
+export function promptTimes(rows: readonly KeyRow[], withHooks: boolean): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const row of rows) {
     const told = withHooks && row.hook?.['hook_event_name'] === 'UserPromptSubmit';

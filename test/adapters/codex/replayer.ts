@@ -13,17 +13,30 @@ import {
   type ServerView,
   serverSightings,
 } from '../../../src/adapters/codex/server-view.ts';
+import type { FeedScan } from '../../../src/runtime/feed.ts';
 import { run } from '../../../src/runtime/process/spawn.ts';
 import { publicState } from '../../../src/runtime/session/project.ts';
 import { createRegistry } from '../../../src/runtime/session/registry.ts';
 import { applyReport, type Reported, reportedClaim } from '../../../src/runtime/session/reported.ts';
-import type { Session } from '../../../src/runtime/session/session.ts';
+import type { Session, SessionRef, Sighting } from '../../../src/runtime/session/session.ts';
 import { memoryIndex } from '../../../src/runtime/store/memory-index.ts';
 import { linesOf, type Recording, type TableRow } from './recording.ts';
 
 export interface ReplayMode {
   readonly hooks: boolean;
   readonly index: boolean;
+}
+
+/** Where a recording is played into: a registry of its own, or a daemon. */
+export interface ReplayTarget {
+  /** The recording's time. */
+  at(now: number): void;
+  hook(payload: Readonly<Record<string, unknown>>, at: number): Promise<void>;
+  /** The app-server's word, or nothing when it is lost. */
+  server(sightings: readonly Sighting[] | undefined): void;
+  look(scan: () => Promise<FeedScan>): Promise<void>;
+  find(ref: SessionRef): Session | undefined;
+  sessions(): readonly Session[];
 }
 
 /** What the registry said after one row of the table. */
@@ -47,8 +60,12 @@ const REF = { runtimeId: 'codex', instanceId: 'transcripts' } as const;
  * shown by a `/proc` of our making, hooks and app-server messages arrive in the recorded order. After every row the
  * real scan runs with the row's time as now, and the registry is asked for the thread's state.
  */
-export async function replay(recording: Recording, mode: ReplayMode): Promise<readonly Step[]> {
-  const machine = new Machine(recording, mode);
+export async function replay(
+  recording: Recording,
+  mode: ReplayMode,
+  target: ReplayTarget = registryTarget(),
+): Promise<readonly Step[]> {
+  const machine = new Machine(recording, mode, target);
   try {
     const steps: Step[] = [];
     for (const row of recording.table) steps.push(await machine.play(row));
@@ -59,13 +76,43 @@ export async function replay(recording: Recording, mode: ReplayMode): Promise<re
   }
 }
 
+function registryTarget(): ReplayTarget {
+  const registry = createRegistry();
+  const reports = new Map<string, Reported>();
+  const state = { now: 0 };
+  return {
+    at(now) {
+      state.now = now;
+    },
+    async hook(payload, at) {
+      const mapped = mapCodexHook(payload, at);
+      if (!mapped) return;
+      const { sessionId, report } = mapped.thread;
+      const reported = applyReport(reports.get(sessionId), report);
+      if (!reported) return;
+      reports.set(sessionId, reported);
+      const claims = [reportedClaim('codex.hooks', reported)];
+      registry.apply('codex.hooks', [{ session: { ...REF, sessionId }, claims }], state.now);
+    },
+    server(sightings) {
+      if (sightings) registry.apply('codex.app-server', sightings, state.now);
+      else registry.withdraw('codex.app-server', state.now);
+    },
+    async look(scan) {
+      registry.replace('codex', (await scan()).sightings, state.now);
+      registry.tick(state.now);
+    },
+    find: (ref) => registry.find(ref),
+    sessions: () => registry.sessions(),
+  };
+}
+
 class Machine {
   readonly #recording: Recording;
   readonly #mode: ReplayMode;
   readonly #folder = mkdtempSync(join(tmpdir(), 'codex-replay-'));
   readonly #home: ReturnType<typeof codexHome>;
-  readonly #registry = createRegistry();
-  readonly #reports = new Map<string, Reported>();
+  readonly #target: ReplayTarget;
   readonly #played = new Map<string, number>();
   readonly #starts = new Map<number, number>();
   readonly #dead = new Set<number>();
@@ -79,8 +126,9 @@ class Machine {
   #lastStart = 0;
   #serverDied = false;
 
-  constructor(recording: Recording, mode: ReplayMode) {
+  constructor(recording: Recording, mode: ReplayMode, target: ReplayTarget) {
     this.#recording = recording;
+    this.#target = target;
     this.#mode = mode;
     this.#home = codexHome({ env: {}, home: this.#folder, platform: 'linux' });
     mkdirSync(join(this.#folder, 'proc'), { recursive: true });
@@ -101,17 +149,17 @@ class Machine {
 
   async play(row: TableRow): Promise<Step> {
     this.#now = row.at;
+    this.#target.at(row.at);
     this.#applyLocks(row.at);
     this.#serverUpTo(row);
     if (row.file && row.line) this.#append(row.file, row.line);
-    if (row.what.startsWith('hook ')) this.#hook(row);
+    if (row.what.startsWith('hook ')) await this.#hook(row);
     if (/^action: (run \d+|tui start|codex [\d.]+ tui start)/.test(row.what)) this.#lastStart = row.at;
     this.#die(row.what);
-    await this.#scan();
-    this.#registry.tick(row.at);
+    await this.#target.look(() => this.#scan());
     const id = this.#threadOf(row);
-    const session = id ? this.#registry.find({ ...REF, sessionId: id }) : undefined;
-    const root = this.#registry.sessions().find((one) => one.subAgents.some((ref) => ref.sessionId === id));
+    const session = id ? this.#target.find({ ...REF, sessionId: id }) : undefined;
+    const root = this.#target.sessions().find((one) => one.subAgents.some((ref) => ref.sessionId === id));
     return {
       row,
       state: session ? publicState(session.own.state) : 'unknown',
@@ -128,7 +176,7 @@ class Machine {
     this.#played.set(file, line);
   }
 
-  #hook(row: TableRow): void {
+  async #hook(row: TableRow): Promise<void> {
     const hook = this.#recording.hooks.find(
       (one) =>
         one.at === row.at &&
@@ -137,15 +185,7 @@ class Machine {
     );
     if (!hook) throw new Error(`no recorded hook for ${row.what}`);
     this.#usedHooks.add(hook);
-    if (!this.#mode.hooks) return;
-    const mapped = mapCodexHook(hook.payload, hook.at);
-    if (!mapped) return;
-    const { sessionId, report } = mapped.thread;
-    const reported = applyReport(this.#reports.get(sessionId), report);
-    if (!reported) return;
-    this.#reports.set(sessionId, reported);
-    const claims = [reportedClaim('codex.hooks', reported)];
-    this.#registry.apply('codex.hooks', [{ session: { ...REF, sessionId }, claims }], this.#now);
+    if (this.#mode.hooks) await this.#target.hook(hook.payload, hook.at);
   }
 
   /** Messages are taken in their own order; one that the table shows waits for its row. */
@@ -173,7 +213,7 @@ class Machine {
       if (!known || known.ephemeral !== (thread['ephemeral'] === true))
         this.#view = applyThread(this.#view, { id, ...thread }, message.at);
     }
-    this.#registry.apply('codex.app-server', serverSightings(this.#view, 'daemon'), this.#now);
+    this.#target.server(serverSightings(this.#view, 'daemon'));
   }
 
   #applyLocks(at: number): void {
@@ -208,7 +248,7 @@ class Machine {
     if (!what.startsWith('action: ') || pid === undefined) return;
     this.#dead.add(Number(pid));
     this.#serverDied ||= what.includes('daemon pid');
-    if (this.#serverDied) this.#registry.withdraw('codex.app-server', this.#now);
+    if (this.#serverDied) this.#target.server(undefined);
     this.#writeProc();
   }
 
@@ -231,7 +271,7 @@ class Machine {
     writeFileSync(join(proc, 'locks'), lines.join(''));
   }
 
-  async #scan(): Promise<void> {
+  #scan(): Promise<FeedScan> {
     const host: CodexHost = {
       platform: 'linux',
       procRoot: join(this.#folder, 'proc'),
@@ -247,8 +287,7 @@ class Machine {
       log: { debug() {}, warn() {} },
       ...(this.#mode.index ? { index: this.#index } : {}),
     };
-    const scan = await createCodex(host).scan(context, { withoutLive: true });
-    this.#registry.replace('codex', scan.sightings, this.#now);
+    return createCodex(host).scan(context, { withoutLive: true });
   }
 
   #threadOf(row: TableRow): string | undefined {

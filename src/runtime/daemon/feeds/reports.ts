@@ -1,5 +1,6 @@
 import type { Registry } from '../../session/registry.ts';
-import type { Sighting } from '../../session/session.ts';
+import { type Reported, reportedClaim } from '../../session/reported.ts';
+import type { SessionRef, Sighting } from '../../session/session.ts';
 import { claimsOf, factsOf, RUNTIME_OF } from '../sessions/claims.ts';
 import type { SessionsEngine } from '../sessions/engine.ts';
 import type { Entry } from '../sessions/entry.ts';
@@ -18,22 +19,43 @@ export function feedReports(
   return engine.onReport((id) => {
     const entry = engine.entry(id);
     const scope = `hooks:${id}`;
-    const sighting = entry && sightingOf(entry);
-    if (sighting) registry.apply(scope, [sighting], now());
-    else registry.withdraw(scope, now());
+    // Whole, so that a wait which is no longer told of is withdrawn.
+    registry.replace(scope, entry ? sightingsOf(entry) : [], now());
     changed();
   });
 }
 
 /** Nothing for a session that only a watcher has announced: it came from the registry (R-01). */
-function sightingOf(entry: Readonly<Entry>): Sighting | undefined {
+function sightingsOf(entry: Readonly<Entry>): readonly Sighting[] {
   const claims = claimsOf(entry);
-  if (claims.length === 0) return undefined;
+  if (claims.length === 0) return [];
   // A pid that a hook brings is no proof, and what was merely seen is no activity: adapters say both better.
   const { pids: _pids, lastActivityAt: _seen, ...facts } = factsOf(entry);
-  return {
-    session: { runtimeId: RUNTIME_OF[entry.agent], instanceId: LOCAL_STORE, sessionId: entry.id },
+  const own: Sighting = {
+    session: refOf(entry, entry.id),
     facts: { ...facts, lastActivityAt: Math.max(...claims.map((claim) => claim.at)) },
     claims,
   };
+  return [own, ...waitsOf(entry)];
+}
+
+/**
+ * Codex's sub-agents are threads of their own: their waits stand at them, and are shown at the parent by folding
+ * (R-14). Claude Code's have no session that could hold a claim.
+ */
+function waitsOf(entry: Readonly<Entry>): readonly Sighting[] {
+  const { hooks } = entry;
+  if (entry.agent !== 'codex' || !hooks) return [];
+  return [...hooks.agentWaits].map(([agentId, phase]): Sighting => {
+    const reported: Reported = { ...hooks, phase, turn: {}, agentWaits: new Map(), backgroundWork: 0 };
+    return {
+      session: refOf(entry, agentId),
+      facts: { lineage: { parentId: entry.id } },
+      claims: [reportedClaim('codex.hooks', reported)],
+    };
+  });
+}
+
+function refOf({ agent }: Readonly<Entry>, sessionId: string): SessionRef {
+  return { runtimeId: RUNTIME_OF[agent], instanceId: LOCAL_STORE, sessionId };
 }

@@ -1,5 +1,5 @@
 import type { Claim } from '../../session/evidence.ts';
-import { reportedClaim } from '../../session/reported.ts';
+import { type Reported, reportedClaim } from '../../session/reported.ts';
 import type { SessionFacts } from '../../session/session.ts';
 import { IDLE, RUNNING, type SessionState, waitingOn } from '../../session/state.ts';
 import type { Agent, WireState } from '../vocabulary.ts';
@@ -19,8 +19,13 @@ export const RUNTIME_OF: Readonly<Record<Agent, string>> = {
  */
 export function claimsOf(entry: Readonly<Entry>): readonly Claim[] {
   const runtime = RUNTIME_OF[entry.agent];
-  const hooks = entry.hooks ? [reportedClaim(`${runtime}.hooks`, entry.hooks)] : [];
+  const hooks = entry.hooks ? [reportedClaim(`${runtime}.hooks`, ownReports(entry.agent, entry.hooks))] : [];
   return entry.stream ? [...hooks, streamClaim(`${runtime}.stream`, entry.stream)] : hooks;
+}
+
+/** Under the waits of Codex's sub-agents, which are threads with claims of their own, the parent's phase (R-14). */
+function ownReports(agent: Agent, hooks: Reported): Reported {
+  return agent === 'codex' && hooks.agentWaits.size > 0 ? { ...hooks, phase: hooks.parentPhase } : hooks;
 }
 
 function streamClaim(feed: string, stream: NonNullable<Entry['stream']>): Claim {
