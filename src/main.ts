@@ -1,6 +1,7 @@
 /**
  * The entry. Three paths load next to nothing: `hook`, which runs inside of other programs' turns (R-24), `status-line`,
- * which runs in prompts and bars, and `--version`. Everything else is imported on demand.
+ * which runs in prompts and bars, and `--version`. The wrappers have a path of their own, since their
+ * output is another program's (S-702). Everything else is imported on demand.
  */
 import { writeSync } from 'node:fs';
 import { versionText } from './version.ts';
