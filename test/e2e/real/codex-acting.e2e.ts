@@ -1,6 +1,7 @@
 import { expect } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Glob } from 'bun';
 import { EXIT } from '../../../src/runtime/errors.ts';
 import { compiledBinary } from '../../helpers/binary.ts';
 import { type Codex, prepareCodex } from '../lab/codex.ts';
@@ -371,11 +372,7 @@ scenario('Codex, acting: A question of a terminal’s session is answered by its
   };
   codex.model.on('Set up', say(tool('request_user_input', { questions: [question] })), say(text('Noted.')));
   const terminal = await codex.open(folder);
-  // A key that comes too soon is lost.
-  await until('plan mode', async () => {
-    await terminal.press('BTab');
-    return terminal.shows('Plan mode', { timeoutMs: 2_000 }).catch(() => false);
-  });
+  await terminal.pressFor('BTab', 'Plan mode');
   await ask(terminal, 'Set up the app');
   await terminal.shows('Which database should we use?');
   const request = await waitingRequest(lab);
@@ -384,7 +381,14 @@ scenario('Codex, acting: A question of a terminal’s session is answered by its
   expect((await lab.connector.run('session-approve', id, '--allow')).code).toBe(EXIT.refused);
   expect((await lab.connector.run('session-approve', id, '--answer', 'Postgres')).code).toBe(0);
   await terminal.shows('Noted.');
-  expect(codex.model.requests.at(-1)?.results?.join() ?? 'Postgres').toContain('Postgres');
+  const [file = ''] = await Array.fromAsync(
+    new Glob('sessions/**/rollout-*.jsonl').scan({ cwd: codex.home, absolute: true }),
+  );
+  const output = (await Bun.file(file).text())
+    .split('\n')
+    .find((line) => line.includes('function_call_output'));
+  expect(output).toContain('Postgres');
+  expect(output).not.toContain('SQLite');
 });
 
 scenario(
