@@ -530,3 +530,27 @@ scenario(
     await lab.connector.sees({ state: 'completed', life: 'dead' }, { sessionId });
   },
 );
+
+scenario(
+  'Codex, acting: R-14: what a sub-agent in a terminal’s session asks for is listed with its session, and answered by id',
+  async (lab) => {
+    const { folder, codex } = await setUp(lab);
+    codex.model.on(
+      'Delegate',
+      say(tool('collaboration/spawn_agent', { task_name: 'helper', message: 'CHILD: install it' })),
+      say(tool('collaboration/wait_agent', {})),
+      say(text('The helper is done.')),
+    );
+    codex.model.on('CHILD', say(shell('touch installed', MAY_I)), say(text('Installed.')));
+    const terminal = await codex.open(folder, '--model', 'gpt-5.6-sol');
+    await ask(terminal, 'Delegate the installation');
+    await terminal.shows('Would you like to run the following command?');
+    const parent = await lab.connector.sees({ state: 'waiting_for_approval' });
+    const request = await waitingRequest(lab);
+    expect(request).toMatchObject({ sessionId: parent.sessionId, subject: 'command' });
+    const ran = await lab.connector.run('session-approve', String(request['requestId']), '--allow', '--json');
+    expect([ran.code, JSON.parse(ran.stdout)['result']]).toEqual([0, 'applied']);
+    await lab.connector.sees({ state: 'completed', needsYou: undefined });
+    expect(existsSync(join(folder, 'installed'))).toBe(true);
+  },
+);
