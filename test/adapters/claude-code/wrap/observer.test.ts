@@ -74,12 +74,12 @@ const CASES: readonly (readonly [string, readonly Said[], readonly string[]])[] 
     ['working', 'idle'],
   ],
   [
-    'C-255: two prompts are two turns here',
+    'C-255 S-713: two prompts are two turns here',
     [prompt, prompt, init(), assistant, result(), init(), assistant, result(), init()],
     ['working', 'idle', 'working', 'idle'],
   ],
   [
-    'C-256: prompts in a turn become one next turn',
+    'C-256 S-713: prompts in a turn become one next turn',
     [
       prompt,
       init(),
@@ -94,7 +94,7 @@ const CASES: readonly (readonly [string, readonly Said[], readonly string[]])[] 
     ['working', 'idle', 'working', 'idle'],
   ],
   [
-    'C-257: a turn that has no second init',
+    'C-257 S-713: a turn that has no second init',
     [prompt, init(), assistant, prompt, result(), assistant, result(), init()],
     ['working', 'idle', 'working', 'idle'],
   ],
@@ -176,7 +176,7 @@ describe('what the stream says (S-710 … S-716)', () => {
       expect(seen()).toEqual([...states]);
     });
 
-  test('C-251 S-705: every report carries the program’s pid, and the end comes once', () => {
+  test('C-251 S-705 S-706: every report carries only state, id, folder, model and the program’s pid, and the end comes once', () => {
     const { observer, reports, say } = watched();
     say(init());
     observer.end();
