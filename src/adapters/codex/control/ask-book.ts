@@ -38,6 +38,8 @@ const ITEMS = 256;
 /** An empty book. */
 export function createAskBook(): AskBook {
   const waiting = new Map<string, Ask>();
+  /** Every id of this connection: an id that was answered never comes to mean another request (A2). */
+  const used = new Set<string>();
   const changes = new Map<string, Change>();
   const settled = createWaiters();
 
@@ -56,8 +58,11 @@ export function createAskBook(): AskBook {
 
   return {
     take(request) {
-      const ask = readAsk(request, (itemId) => changes.get(itemId)?.words);
-      if (ask) waiting.set(ask.pending.requestId, ask);
+      const read = readAsk(request, (itemId) => changes.get(itemId)?.words);
+      if (!read) return undefined;
+      const ask = named(read, freeId(read.pending.requestId, used));
+      used.add(ask.pending.requestId);
+      waiting.set(ask.pending.requestId, ask);
       return ask;
     },
     learn(method, params) {
@@ -74,7 +79,7 @@ export function createAskBook(): AskBook {
       for (const ask of [...waiting.values()]) {
         // Read again, now that it is known what it would change.
         const again = readAsk(ask.request, (itemId) => changes.get(itemId)?.words);
-        if (again) waiting.set(again.pending.requestId, again);
+        if (again) waiting.set(ask.pending.requestId, named(again, ask.pending.requestId));
       }
     },
     changedBy: (itemId) => changes.get(itemId)?.paths ?? [],
@@ -94,6 +99,7 @@ export function createAskBook(): AskBook {
     clear() {
       const ids = [...waiting.keys()];
       waiting.clear();
+      used.clear();
       settled.cancelAll();
       return ids;
     },
@@ -120,4 +126,14 @@ function changeOf(item: Fields | undefined): Change {
     ];
   });
   return { paths: parts.flatMap(({ paths }) => paths), words: parts.map(({ words }) => words).join('\n') };
+}
+
+function named(ask: Ask, requestId: string): Ask {
+  return { ...ask, pending: { ...ask.pending, requestId } };
+}
+
+/** Two requests of a tool server may be alike in all that they say, and still are two. */
+function freeId(id: string, used: ReadonlySet<string>): string {
+  const after = (count: number): string => (used.has(`${id}-${count}`) ? after(count + 1) : `${id}-${count}`);
+  return used.has(id) ? after(2) : id;
 }

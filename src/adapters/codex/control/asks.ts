@@ -185,25 +185,43 @@ function optionOf(option: Fields | undefined): Question['options'] {
   return label === undefined ? [] : [{ label, ...(description ? { description } : {}) }];
 }
 
-/** A tool server's own question (MCP). Without fields to fill in it is a plain yes or no. */
+/**
+ * A tool server's own question (MCP), or Codex's whether a tool of it may run, which comes in the same form (0.171:
+ * `_meta.codex_approval_kind`). Without fields to fill in it is a plain yes or no.
+ */
 function formShape(params: Fields): Shape {
   const server = textOf(params, 'serverName') ?? 'tool server';
   const message = textOf(params, 'message') ?? textOf(params, 'description');
   const form = readForm(params);
-  const detail = linesOf([message, textOf(params, 'url')]);
+  const call = toolCallOf(objectOf(params, '_meta'));
   return {
     shown: {
       kind: form.kind === 'fields' ? 'form' : 'permission',
-      subject: server,
-      detail,
+      subject: call ? `${server}.${call.tool}` : server,
+      detail: linesOf([message, textOf(params, 'url'), call?.words]),
       ...(form.kind === 'fields' ? { questions: form.questions } : {}),
-      allows: allowedBy(form),
+      ...(call?.forSession ? { sessionScope: `the tool ${call.tool} of ${server}` } : {}),
+      allows: call?.forSession && form.kind === 'plain' ? PERMISSION : allowedBy(form),
     },
     reply: (answer) => {
       if (answer.decision === 'deny') return { action: 'decline', content: null, _meta: null };
       const content = form.kind === 'fields' ? form.contentOf(answer.answers ?? {}) : {};
-      return { action: 'accept', content, _meta: null };
+      const _meta = answer.decision === 'allow-session' ? { persist: 'session' } : null;
+      return { action: 'accept', content, _meta };
     },
+  };
+}
+
+/** The call that would run, with all that it is given. */
+function toolCallOf(
+  meta: Fields | undefined,
+): { readonly tool: string; readonly words: string; readonly forSession: boolean } | undefined {
+  const tool = textOf(meta, 'tool_name');
+  if (textOf(meta, 'codex_approval_kind') !== 'mcp_tool_call' || tool === undefined) return undefined;
+  return {
+    tool,
+    words: `${tool} ${JSON.stringify(meta?.['tool_params'] ?? {})}`,
+    forSession: listOf(meta, 'persist').includes('session'),
   };
 }
 

@@ -384,6 +384,23 @@ const SPECIAL: Record<string, { method: string; params: Json }> = {
       challenge: 'x',
     },
   },
+  // As 0.171 asks whether a tool of a tool server may run.
+  'Run it': {
+    method: 'mcpServer/elicitation/request',
+    params: {
+      serverName: 'tickets',
+      environmentId: null,
+      mode: 'form',
+      _meta: {
+        codex_approval_kind: 'mcp_tool_call',
+        persist: ['session', 'always'],
+        tool_name: 'close',
+        tool_params: { key: 'T-1' },
+      },
+      message: 'Allow the tickets MCP server to run tool "close"?',
+      requestedSchema: { type: 'object', properties: {} },
+    },
+  },
   'Use a tool': { method: 'item/tool/call', params: { callId: 'c', tool: 'mine', arguments: {} } },
 };
 

@@ -282,6 +282,21 @@ describe.skipIf(process.platform !== 'linux')('requests of a turn of ours', () =
     ]);
   });
 
+  test('A2: whether a tool of a tool server may run is asked with all that it is given', async () => {
+    await using stage = openStage();
+    const sent = stage.run(['session-send', stage.session(), ...send, 'Run it']);
+    const [request] = await requests(stage);
+    expect(request).toMatchObject({
+      kind: 'permission',
+      subject: 'tickets.close',
+      detail: expect.stringContaining('close {"key":"T-1"}'),
+      allows: ['allow-once', 'allow-session', 'deny'],
+    });
+    await stage.run(['session-approve', String(request?.['requestId']), '--allow-session']);
+    expect(last(await sent)).toMatchObject({ outcome: 'completed' });
+    expect(answers(stage)).toEqual([{ action: 'accept', content: {}, _meta: { persist: 'session' } }]);
+  });
+
   test('a proof of identity can only be declined; a tool call of another client’s is declined by name', async () => {
     await using stage = openStage();
     const sent = stage.run(['session-send', stage.session(), ...send, 'Prove it']);
