@@ -30,7 +30,7 @@ function read(body: Body): ModelRequest | undefined {
   const messages = objectsOf(body['messages']);
   const spoken = messages.findLastIndex((one) => one['role'] === 'user' && words(one) !== '');
   if (spoken < 0) return undefined;
-  const after = messages.slice(spoken);
+  const after = messages.slice(spoken + 1);
   return {
     prompt: words(messages[spoken] ?? {}),
     round: after.filter((one) => one['role'] === 'user' && hasToolResult(one)).length,
@@ -41,11 +41,12 @@ function read(body: Body): ModelRequest | undefined {
 
 /** What a person wrote, or a task that ended; the program's other notes stand in blocks of their own. */
 function words(message: Body): string {
-  if (hasToolResult(message)) return '';
   const content = message['content'];
-  const blocks = typeof content === 'string' ? [content] : objectsOf(content).map((one) => textOf([one]));
+  // A prompt that follows a refused call stands in one message with its result.
+  const said = objectsOf(content).filter((one) => one['type'] !== 'tool_result');
+  const blocks = typeof content === 'string' ? [content] : said.map((one) => textOf([one]));
   return blocks
-    .filter((one) => !isNote(one))
+    .filter((one) => !isNote(one) && !one.startsWith('[Request interrupted'))
     .join('\n')
     .trim();
 }
