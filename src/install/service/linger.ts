@@ -22,7 +22,7 @@ export async function linger(
   spec: Pick<ServiceSpec, 'home' | 'linger'>,
   user: string = userInfo().username,
 ): Promise<ServiceReport> {
-  if (await lingers(system, user)) return { ok: true, done: [], notes: [] };
+  if (await lingers(system, user)) return { ok: true, done: [], notes: await endsAnyway(system) };
   if (spec.linger !== true) {
     const words = `It ends when you log out. To keep it: daemon install --linger, or loginctl enable-linger ${user}`;
     return { ok: true, done: [], notes: [words] };
@@ -32,7 +32,8 @@ export async function linger(
   if (written.kind === 'failed')
     return { ok: false, done: [], notes: [`lingering was left off: ${LINGER_MARK}: ${written.code}`] };
   const said = await call(system, ['loginctl', 'enable-linger', user]);
-  if (said.ok) return { ok: true, done: [`lets ${user}’s services outlive the log-out`], notes: [] };
+  const done = [`lets ${user}’s services outlive the log-out`];
+  if (said.ok) return { ok: true, done, notes: await endsAnyway(system) };
   rmSync(join(spec.home, LINGER_MARK), { force: true });
   return { ok: false, done: [], notes: [`loginctl enable-linger ${user}: ${said.said || 'refused'}`] };
 }
@@ -52,6 +53,13 @@ export async function unlinger(system: System, spec: Pick<ServiceSpec, 'home'>):
 async function lingers(system: System, user: string): Promise<boolean> {
   const said = await call(system, ['loginctl', 'show-user', user, '--property=Linger', '--value']);
   return said.ok && said.said === 'yes';
+}
+
+/** systemd 255 was seen to end a user's services at the log-out although they linger (D6). */
+async function endsAnyway(system: System): Promise<readonly string[]> {
+  const said = await call(system, ['systemctl', '--version']);
+  if (!said.ok || !/^systemd 255\b/.test(said.said)) return [];
+  return ['systemd 255 may end it at the log-out all the same; the next client starts it again'];
 }
 
 function markedUser(path: string): string | undefined {

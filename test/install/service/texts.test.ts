@@ -155,6 +155,17 @@ KillMode=process
     expect(existsSync(join(refused.spec.home, 'linger.json'))).toBe(false);
   });
 
+  test('D6: a systemd that ends what lingers is named; another one is not', async () => {
+    const notes = async (version: string) => {
+      const b = fake('linux', (line) =>
+        exited(0, line.startsWith('loginctl show-user') ? 'yes' : line.includes('--version') ? version : ''),
+      );
+      return (await systemdManager(b.system).install(b.spec)).notes.join();
+    };
+    expect(await notes('systemd 255 (255.4-1ubuntu8)\n+PAM')).toContain('systemd 255 may end it');
+    expect(await notes('systemd 256 (256.1)')).toBe('');
+  });
+
   test('R-34: with a start at login that is no longer wanted, its link goes, too', async () => {
     const { system, calls, spec: own, userHome } = fake('linux', () => exited(0, 'yes'));
     const manager = systemdManager(system);
