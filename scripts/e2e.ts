@@ -20,6 +20,9 @@ const SCENARIO_MS = 180_000;
 /** Each file runs a program, a terminal, a model and our executable: more at once only makes them wait for each other. */
 const AT_ONCE = Math.min(2, availableParallelism());
 
+/** In the environment of everything that this run starts; another one at the same time has another number. */
+const RUN = { SHADOWOB_E2E_RUN: String(process.pid) };
+
 interface Counts {
   readonly passed: number;
   readonly failed: number;
@@ -75,7 +78,7 @@ async function runFile(
   const command = [process.execPath, 'test', `--timeout=${SCENARIO_MS}`, ...filter, `./${FOLDER}/${file}`];
   const child = Bun.spawn(isolation.kind === 'available' ? isolation.isolated(command) : command, {
     cwd: ROOT,
-    env: { ...process.env, SHADOWOB_TEST_BINARY: binary },
+    env: { ...process.env, ...RUN, SHADOWOB_TEST_BINARY: binary },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -101,14 +104,16 @@ function countsOf(output: string, code: number): Counts {
   return { passed, skipped, failed: broken ? 1 : failed };
 }
 
-/** Processes that still carry the mark of a world. Its end is the end of all that runs in it, so there is none. */
+/** Processes of this run. The end of a world is the end of all that runs in it, so there is none. */
 function leftBehind(): readonly string[] {
   if (process.platform !== 'linux') return [];
+  const mark = `SHADOWOB_E2E_RUN=${RUN.SHADOWOB_E2E_RUN}\0`;
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
-        if (!readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`${OUTSIDE}=`)) return [];
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+        if (!environment.includes(`${OUTSIDE}=`) || !environment.includes(mark)) return [];
         return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`];
       } catch {
         // It has ended, or is another user's.
