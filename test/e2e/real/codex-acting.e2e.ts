@@ -554,3 +554,37 @@ scenario(
     expect(existsSync(join(folder, 'installed'))).toBe(true);
   },
 );
+
+scenario(
+  'Codex, acting: a tool server’s call is allowed, and its form filled in, each by its id',
+  async (lab) => {
+    const { folder, codex } = await setUp(lab);
+    const config = join(codex.home, 'config.toml');
+    const server = join(import.meta.dir, '..', 'lab', 'mcp-forms.ts');
+    const command = `command = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(server)}]\n`;
+    await Bun.write(config, `${await Bun.file(config).text()}\n[mcp_servers.tickets]\n${command}`);
+    codex.model.on('Close', say(tool('mcp__tickets/ask', {})), say(text('Closed.')));
+    const id = await begun(lab, folder);
+    await lab.connector.json('session-send', id, '--message', 'Close the ticket');
+    const leave = await waitingRequest(lab);
+    expect(leave).toMatchObject({ sessionId: id, kind: 'permission', subject: 'tickets.ask' });
+    expect((await lab.connector.run('session-approve', String(leave['requestId']), '--allow')).code).toBe(0);
+    const form = await until('the form', async () => {
+      const request = await waitingRequest(lab);
+      return request['kind'] === 'form' && request;
+    });
+    expect(form).toMatchObject({ subject: 'tickets', allows: ['answer', 'deny'] });
+    const questions = form['questions'] as { id: string; text: string }[];
+    const answers = Object.fromEntries(
+      questions.map((one) => [one.id, [one.text === 'Count' ? '3' : 'T-1']]),
+    );
+    const given = ['--answers', JSON.stringify(answers)];
+    expect((await lab.connector.run('session-approve', String(form['requestId']), ...given)).code).toBe(0);
+    await lab.connector.sees({ state: 'completed', life: 'dead' });
+    const glob = new Glob('sessions/**/rollout-*.jsonl');
+    const [file = ''] = await Array.fromAsync(glob.scan({ cwd: codex.home, absolute: true }));
+    const rollout = (await Bun.file(file).text()).replaceAll('\\', '');
+    expect(rollout).toContain('"action":"accept"');
+    expect(rollout).toMatch(/"key":"T-1"[^}]*"count":3|"count":3[^}]*"key":"T-1"/);
+  },
+);

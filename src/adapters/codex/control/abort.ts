@@ -4,6 +4,7 @@ import type { AbortRequest, AbortResult, Refusal } from '../../../runtime/contro
 import { CONTROL } from '../../../runtime/limits.ts';
 import { checkProcess, identityFromProc } from '../../../runtime/process/identity.ts';
 import { killTree } from '../../../runtime/process/kill-tree.ts';
+import { listBriefs } from '../../../runtime/process/table.ts';
 import type { ProcessHost, ProcessIdentity } from '../../../runtime/process/types.ts';
 import type { ControlContext } from '../../adapter.ts';
 import { type Fields, objectOf, textOf } from '../fields.ts';
@@ -36,7 +37,7 @@ export async function abortSession(
   const before = ownerOf(context, session.sessionId, host);
   // A host that only follows a turn at somebody else's server, or queue, has nothing of its own to end.
   const isForeign = before.kind === 'server';
-  const runsChild = recordOf(context.connectorHome, session)?.child !== undefined && before.kind !== 'server';
+  const runsChild = await isOurs(before, recordOf(context.connectorHome, session)?.child, host);
   const hosted = await abortAtHost(context, session, kill && !isForeign);
   if (hosted && isLast(hosted, { kill, runsChild })) return hosted;
   const owner = ownerOf(context, session.sessionId, host);
@@ -53,7 +54,16 @@ function isLast(
 ): boolean {
   if (hosted.kind === 'stopped') return !kill;
   if (hosted.kind === 'survived') return true;
-  return hosted.refusal.kind !== 'refused' || (runsChild && !kill);
+  return runsChild && !kill;
+}
+
+/** Whether the process that has the thread is our host's child, or a process of its group: a launcher starts another. */
+async function isOurs(owner: Owner, child: ProcessIdentity | undefined, host: ProcessHost): Promise<boolean> {
+  if (child === undefined || owner.kind === 'server' || owner.kind === 'elsewhere') return false;
+  // Where locks can't be read, or it has just ended: what our own record says is all there is.
+  if (owner.kind !== 'process') return true;
+  const briefs = await listBriefs(host);
+  return briefs?.find(({ pid }) => pid === owner.identity.pid)?.pgid === child.pid;
 }
 
 async function stopAt(

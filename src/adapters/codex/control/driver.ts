@@ -16,7 +16,7 @@ import { obstacleOf, takesNothing } from './obstacle.ts';
 import { type OwnServer, startOwnServer } from './own-server.ts';
 import { type OwnThread, openOwnThread, type Unusable } from './own-thread.ts';
 import { type Owner, ownerOf } from './owner.ts';
-import { sendByQueue } from './queue-way.ts';
+import { type Queued, sendByQueue } from './queue-way.ts';
 import { codexRefused, held, NO_ANSWER, noFolder, onlyExec, ownerWords } from './refusals.ts';
 import type { RpcListener } from './rpc.ts';
 import { type Served, ServedTurn } from './served-turn.ts';
@@ -46,6 +46,8 @@ class CodexDriver implements HostDriver {
   #own: OwnThread | undefined;
   #turn: ServedTurn | undefined;
   #run: ExecRun | undefined;
+  /** A message that lies in Codex's own queue, as long as nobody has taken it. */
+  #carry: { readonly stop: AbortController; readonly over: Promise<Queued> } | undefined;
   #closing: Promise<KillReport> | undefined;
 
   constructor(context: ControlContext, spec: HostSpec, sink: TurnSink, host: ProcessHost) {
@@ -190,13 +192,15 @@ class CodexDriver implements HostDriver {
     // It only carries the queue: the thread stays with its owner.
     this.#sink.child(started.identity);
     const { session, workDir } = this.#spec;
-    const result = await sendByQueue(started.rpc, {
+    const stop = new AbortController();
+    const over = sendByQueue(started.rpc, {
       context: this.#context,
       session,
       owner,
       message,
       sink: this.#sink,
       accepted: () => {
+        this.#carry = undefined;
         const words = `${ownerWords(owner)} has it, from Codex’s own queue; what it asks for is asked there`;
         this.#sink.accepted(
           words,
@@ -204,8 +208,11 @@ class CodexDriver implements HostDriver {
           resumeCommand(session.sessionId, workDir, this.#context.platform),
         );
       },
-      signal: this.#leaving.signal,
+      signal: AbortSignal.any([this.#leaving.signal, stop.signal]),
     });
+    this.#carry = { stop, over };
+    const result = await over;
+    this.#carry = undefined;
     await started.leave();
     this.#sink.child(undefined);
     return result.kind === 'done' ? { kind: 'done', ...result.end } : result;
@@ -242,6 +249,13 @@ class CodexDriver implements HostDriver {
     if (this.#run) {
       const [report] = await Promise.all([this.#run.stop(), this.#run.result]);
       return report.gone;
+    }
+    // What nobody has taken yet is taken back; what runs in a terminal, only its keyboard stops (R-36).
+    if (this.#carry) {
+      const { stop, over } = this.#carry;
+      stop.abort();
+      const result = await over;
+      return result.kind === 'refused' && result.refusal.kind === 'refused';
     }
     return this.#turn ? this.#turn.stop() : false;
   }

@@ -7,7 +7,7 @@ import { asFields, listOf, objectOf, textOf } from '../fields.ts';
 import { readHistory } from '../history.ts';
 import type { Turn } from '../turn.ts';
 import type { Owner } from './owner.ts';
-import { codexRefused, leftBehind, notTaken } from './refusals.ts';
+import { codexRefused, leftBehind, notTaken, takenBack } from './refusals.ts';
 import { recordedTurn } from './rest.ts';
 import type { Rpc } from './rpc.ts';
 
@@ -103,6 +103,7 @@ async function takeBack(rpc: Rpc, id: string, options: QueueOptions): Promise<Re
   const params = { threadId: session.sessionId, queuedSubmissionId: id };
   const deleted = await rpc.call('thread/queue/delete', params, CONTROL.ackMs);
   const gone = deleted.kind === 'result' && deleted.result['deleted'] !== false;
+  if (gone && options.signal.aborted) return takenBack(owner);
   return gone ? notTaken(owner, takenMs(options) / 1_000, session.sessionId) : leftBehind(owner);
 }
 

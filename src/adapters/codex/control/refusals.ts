@@ -99,6 +99,15 @@ export function notTaken(owner: Owner, seconds: number, sessionId: string): Refu
   };
 }
 
+/** Somebody asked for it, by `session-abort`. */
+export function takenBack(owner: Owner): Refusal {
+  return {
+    reason: `withdrawn before ${ownerWords(owner)} had taken it`,
+    kind: 'refused',
+    next: 'Send it again when the session is free.',
+  };
+}
+
 /** It could not be taken back either, so nobody may say that it was not sent. */
 export function leftBehind(owner: Owner): Refusal {
   return {

@@ -105,6 +105,12 @@ describe.skipIf(process.platform !== 'linux')('a server has the thread', () => {
     const ran = await stage.run(['session-abort', one, '--kill']);
     expect([ran.code, isAlive(server.pid)]).toEqual([EXIT.unsupported, true]);
     expect(ran.stderr).toContain('1 other session');
+
+    await using lone = openStage();
+    const only = lone.session();
+    const own = await lone.server([only]);
+    expect((await lone.run(['session-abort', only, '--kill'])).code).toBe(EXIT.ok);
+    expect(isAlive(own.pid)).toBe(false);
   });
 
   test('a server that dies in the middle of the turn: its end was not seen, and that is said', async () => {
@@ -166,5 +172,22 @@ describe.skipIf(process.platform !== 'linux')('M1: another process holds the thr
     expect(stage.log().findLast((one) => 'took' in one)).toMatchObject({ took: [{ text: '--flag' }] });
     expect(calls(stage, 'thread/resume')).toEqual([]);
     await noHosts(stage);
+  });
+
+  test('abort takes a message back that the terminal has not taken yet; --kill then ends the terminal', async () => {
+    await using stage = openStage();
+    const id = stage.session();
+    const terminal = await stage.owner(['tui', '--hold', id], { FAKE_DEAF: '1' });
+    const sent = stage.run(['session-send', id, ...send, 'Hi']);
+    await until(() => calls(stage, 'thread/queue/list').length > 0);
+    const ran = await stage.run(['session-abort', id, '--json']);
+    expect(document(ran)).toMatchObject({ stopped: true });
+    expect((await sent).code).toBe(EXIT.refused);
+    expect(await Bun.file(join(stage.home, '.codex', 'fake-queue.json')).json()).toEqual([]);
+    await noHosts(stage);
+    expect((await stage.run(['session-abort', id])).code).toBe(EXIT.unsupported);
+    const killed = await stage.run(['session-abort', id, '--kill', '--json']);
+    expect(document(killed)).toMatchObject({ stopped: true, survivors: [] });
+    expect(isAlive(terminal.pid)).toBe(false);
   });
 });
