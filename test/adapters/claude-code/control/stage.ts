@@ -79,8 +79,9 @@ export function openStage(): Stage {
     log: () =>
       existsSync(logFile)
         ? readFileSync(logFile, 'utf8')
-            .trim()
             .split('\n')
+            // What has no line end yet is still being written.
+            .slice(0, -1)
             .map((line) => JSON.parse(line))
         : [],
     session(id = crypto.randomUUID(), version = '2.1.332') {
