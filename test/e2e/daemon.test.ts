@@ -239,6 +239,27 @@ describe('one registry behind both services', () => {
     expect(list.sessions).toMatchObject([{ sessionId: ID, state: 'waiting_for_approval' }]);
   }, 30_000);
 
+  test('S-603 S-621 S-629: sessions with recent files are found without a hook, and rest', async () => {
+    const b = bench();
+    const claude = layClaude(b.home, 'h-simple', 1_000);
+    const codex = layCodex(b.home, 'exec-simple', 1_000);
+    layCodex(b.home, 'exec-tool', 3_600_000);
+    await b.run('daemon', 'start');
+    const wire = await b.wire();
+    const rows = async () => {
+      const { payload } = await wire.ask(ask('sessions', 'list'));
+      return (payload as { sessions: { session_id: string; agent: string; state: string }[] }).sessions;
+    };
+    while ((await rows()).length < 2) await Bun.sleep(20);
+    expect((await rows()).map((row) => [row.session_id, row.agent, row.state])).toEqual([
+      [codex, 'codex', 'idle'],
+      [claude, 'claude', 'idle'],
+    ]);
+    const status = JSON.parse((await b.run('daemon', 'status', '--json')).stdout);
+    const { counters } = status.services.find((one: { name: string }) => one.name === 'connector').detail;
+    expect(counters).toMatchObject({ 'session_observed.created': 2 });
+  }, 30_000);
+
   test('R-43: an unknown operation is refused by name, bad payloads and versions by field', async () => {
     const b = bench();
     await b.run('daemon', 'start');
