@@ -29,6 +29,7 @@ export const opencode: Integration = {
     return planInstallFile(fileOf(context), context, [
       'An OpenCode that runs takes it up when it is started anew.',
       'Its sessions are reported, and can be reached, while the daemon runs: shadowob-connector daemon start',
+      ...firstPlugin(context),
     ]);
   },
   planUninstall: async (context) =>
@@ -44,6 +45,14 @@ function folderOf({ options, env, home, cwd }: HooksContext): string {
   if (own && isAbsolute(own)) return own;
   const base = env['XDG_CONFIG_HOME'];
   return join(base && isAbsolute(base) ? base : join(home, '.config'), 'opencode');
+}
+
+/** OpenCode 1.18.33 fetches `@opencode-ai/plugin` into this folder, and waits for it only where there are plugins. */
+function firstPlugin(context: HooksContext): readonly string[] {
+  if (existsSync(join(folderOf(context), 'node_modules'))) return [];
+  return [
+    'Before its first plugin OpenCode fetches a package of its own from npm: without a network that start waits for it.',
+  ];
 }
 
 function fileOf(context: HooksContext): ExtensionFile {

@@ -280,7 +280,7 @@ function start(client) {
         const type = event?.type;
         if (typeof type !== 'string' || !MATTERS.test(type)) return;
         const properties = event.properties ?? {};
-        if (isOutput(type, properties) && !mayPass(output, properties)) return;
+        if (isOutput(type, properties) && !mayPass(output, type, properties)) return;
         hear(type, properties);
         send({ type, properties: strip(type, properties) });
       });
@@ -295,8 +295,8 @@ function isOutput(type, { part }) {
 }
 
 /** Output comes by the hundred: the first piece of a part says that it streams, and one a second that it still does. */
-function mayPass(output, properties) {
-  const part = properties.partID ?? properties.part?.id ?? properties.messageID;
+function mayPass(output, type, properties) {
+  const part = `${type} ${properties.partID ?? properties.part?.id ?? properties.messageID}`;
   const now = Date.now();
   if (now - (output.get(part) ?? 0) < OUTPUT_MS) return false;
   output.set(part, now);
