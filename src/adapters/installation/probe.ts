@@ -96,8 +96,13 @@ function answerFrom(result: RunResult, name: string, platform: NodeJS.Platform):
   const version = versionFrom(stdout, '');
   if (version !== null && /\d+\.\d+/.test(version)) return { versionState: 'known', version, problem: null };
   const how = result.signal === null ? `code ${result.code}` : result.signal;
-  const said = firstLine(result.stderr) ?? firstLine(stdout);
+  const said = errorLine(result.stderr) ?? firstLine(result.stderr) ?? firstLine(stdout);
   return problem('failed', `${name} ended with ${how}${said === null ? '' : `: ${said}`}`);
+}
+
+/** Node prints where an error came from before it says what it is: too old a Node, most often. */
+function errorLine(text: string): string | null {
+  return firstLine(/^\w*Error: .+$/m.exec(text)?.[0] ?? '');
 }
 
 /** The answer of a program that gave none in time. */

@@ -319,6 +319,16 @@ describe('lying binaries', () => {
     });
   });
 
+  onPosix('the error of a program that is too new for its Node, and not the place it came from', async () => {
+    await inHome(async (home) => {
+      const words =
+        'file:///opt/pi/cli.js:2\\nimport x\\n^^^\\nSyntaxError: no such export\\n    at ModuleJob.run\\n';
+      install(home, 'pi', `printf '${words}' >&2; exit 1`);
+      const scan = await scanInstallations(computer(home));
+      expect(reportOf(scan, 'pi').scanError).toEndWith('ended with code 1: SyntaxError: no such export');
+    });
+  });
+
   onPosix('silence, a crash, a broken interpreter, an endless output, a lone NUL', async () => {
     await inHome(async (home) => {
       install(home, 'codex', 'exit 0');
