@@ -127,7 +127,6 @@ function problemsOf(read: ReadConfig): readonly string[] {
   return read.problem === undefined ? [] : [read.problem];
 }
 
-/** Sets a setting, or takes its key away (`null`), and does what follows from it. */
 async function change(
   world: World,
   home: string,
@@ -135,6 +134,35 @@ async function change(
   text: string | null | undefined,
 ): Promise<Answer> {
   if (text === undefined) throw new ConnectorError('usage', `config set ${setting.key}: to what?`);
+  const { after, done, notes } = await changeSetting(world, home, setting, text);
+  const value = valueAt(after.config, setting.path);
+  return {
+    kind: 'document',
+    data: { key: setting.key, value, path: after.path, done, notes },
+    text: () => [`${setting.key} is ${show(value)}`, ...done].join('\n'),
+    warnings: [...problemsOf(after), ...notes],
+  };
+}
+
+/** What a change of a setting led to: the settings as they are now, what was done, what its user should know. */
+export interface SettingChanged {
+  readonly after: ReadConfig;
+  readonly done: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/**
+ * Sets a setting, or takes its key away (`null`), and does what follows from it.
+ *
+ * @throws ConnectorError `badValue` for a text that the setting does not take; `configRefused` where the file can't be
+ *   edited safely
+ */
+export async function changeSetting(
+  world: World,
+  home: string,
+  setting: Setting,
+  text: string | null,
+): Promise<SettingChanged> {
   const operations =
     text === null ? [removeKey(setting.path)] : [setValue(setting.path, typed(setting, text))];
   const before = readConfig(home);
@@ -147,13 +175,7 @@ async function change(
     before.config,
     after.config,
   );
-  const value = valueAt(after.config, setting.path);
-  return {
-    kind: 'document',
-    data: { key: setting.key, value, path: after.path, done: effects.done, notes: effects.notes },
-    text: () => [`${setting.key} is ${show(value)}`, ...effects.done].join('\n'),
-    warnings: [...problemsOf(after), ...effects.notes],
-  };
+  return { after, done: effects.done, notes: effects.notes };
 }
 
 function typed(setting: Setting, text: string): Data {

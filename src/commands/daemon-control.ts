@@ -33,7 +33,7 @@ export interface Place {
 export type ControlAction = 'start' | 'stop' | 'restart' | 'install' | 'uninstall';
 
 /** What was done, for people and programs. */
-interface Outcome {
+export interface ControlOutcome {
   readonly running: Running | undefined;
   readonly done: readonly string[];
   readonly notes: readonly string[];
@@ -41,7 +41,7 @@ interface Outcome {
 
 /** Starts, stops, installs (S-338 … S-340). Throws a `ConnectorError` of kind `daemon` with the reason. */
 export async function daemonControl(action: ControlAction, world: World, place: Place): Promise<Answer> {
-  const outcome = await perform(action, world, place);
+  const outcome = await controlDaemon(action, world, place);
   const { running, done, notes } = outcome;
   const said = done.length > 0 ? done : ['nothing to do'];
   return {
@@ -52,7 +52,8 @@ export async function daemonControl(action: ControlAction, world: World, place: 
   };
 }
 
-function perform(action: ControlAction, world: World, place: Place): Promise<Outcome> {
+/** {@link daemonControl} for a command that does it among other things. Throws the same. */
+export function controlDaemon(action: ControlAction, world: World, place: Place): Promise<ControlOutcome> {
   switch (action) {
     case 'start':
       return start(world, place);
@@ -67,7 +68,7 @@ function perform(action: ControlAction, world: World, place: Place): Promise<Out
   }
 }
 
-async function start(world: World, place: Place): Promise<Outcome> {
+async function start(world: World, place: Place): Promise<ControlOutcome> {
   const client = clientOf(world, place.socketPath);
   const running = await ping(client);
   if (running) {
@@ -83,7 +84,7 @@ async function start(world: World, place: Place): Promise<Outcome> {
 }
 
 /** The manager has been told; the first ping makes it start the daemon. */
-async function armed(world: World, place: Place, report: ServiceReport): Promise<Outcome> {
+async function armed(world: World, place: Place, report: ServiceReport): Promise<ControlOutcome> {
   const running = report.ok ? await waitForAnswer(clientOf(world, place.socketPath)) : undefined;
   if (running) return { running, done: [...report.done, startedWords(running)], notes: report.notes };
   const tail = readTail(logPathIn(place.home), 5);
@@ -98,7 +99,7 @@ async function armed(world: World, place: Place, report: ServiceReport): Promise
 const READY_MS = 10_000;
 
 /** A process in a session of its own; nothing starts it again at login (S-338). */
-async function startAlone(world: World, place: Place): Promise<Outcome> {
+async function startAlone(world: World, place: Place): Promise<ControlOutcome> {
   const made = ensureHome(place.home, world.platform);
   if (made.kind !== 'ready') throw new ConnectorError('daemon', `${place.home} can't be made: ${made.code}`);
   const startedBy = place.startedBy === 'foreground' ? 'detached' : place.startedBy;
@@ -181,7 +182,7 @@ function parse(text: string): unknown {
 /** How long a stop may take: the drain (K-35) and a little (K-36). */
 const STOP_MS = 2 * BUDGET_MS;
 
-async function stop(world: World, place: Place): Promise<Outcome> {
+async function stop(world: World, place: Place): Promise<ControlOutcome> {
   const stopped = await shutDown(world, place);
   const manager = managerOf(world, place.home);
   if (!manager?.installed()) return stopped;
@@ -194,7 +195,7 @@ async function stop(world: World, place: Place): Promise<Outcome> {
   };
 }
 
-async function shutDown(world: World, place: Place): Promise<Outcome> {
+async function shutDown(world: World, place: Place): Promise<ControlOutcome> {
   const holder = likelyHolder(place.socketPath);
   const idle = { running: undefined, done: ['not running'], notes: [] };
   const armed = managerOf(world, place.home)?.installed() === true;
@@ -221,7 +222,7 @@ async function shutDown(world: World, place: Place): Promise<Outcome> {
   return { running: undefined, done: [holder ? `stopped (pid ${holder.pid})` : 'stopped'], notes: [] };
 }
 
-async function restart(world: World, place: Place): Promise<Outcome> {
+async function restart(world: World, place: Place): Promise<ControlOutcome> {
   const stopped = await shutDown(world, place);
   const manager = managerOf(world, place.home);
   // Not disarmed in between: a start that fails must not leave the user without it (S-339).
@@ -232,7 +233,7 @@ async function restart(world: World, place: Place): Promise<Outcome> {
   return { running: started.running, done: [...stopped.done, ...started.done], notes: started.notes };
 }
 
-async function install(world: World, place: Place): Promise<Outcome> {
+async function install(world: World, place: Place): Promise<ControlOutcome> {
   const manager = managerOf(world, place.home);
   if (!manager) {
     throw new ConnectorError(
@@ -253,7 +254,7 @@ async function install(world: World, place: Place): Promise<Outcome> {
   return { ...started, done: [...report.done, ...started.done], notes: report.notes };
 }
 
-async function uninstall(world: World, place: Place): Promise<Outcome> {
+async function uninstall(world: World, place: Place): Promise<ControlOutcome> {
   const manager = managerOf(world, place.home);
   if (!manager?.installed()) return { running: undefined, done: ['not installed'], notes: [] };
   const stopped = await shutDown(world, place);

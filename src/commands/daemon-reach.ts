@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { serviceManager } from '../install/service/manager.ts';
-import type { ServiceManager, ServiceSpec } from '../install/service/types.ts';
+import type { ServiceManager, ServiceSpec, ServiceSystem } from '../install/service/types.ts';
 import { readConfig } from '../runtime/config/read.ts';
 import { createClient, type ServiceClient } from '../runtime/daemon/client.ts';
 import { LOCK_NAME } from '../runtime/daemon/endpoint.ts';
@@ -83,7 +83,12 @@ export async function waitUntilGone(pid: number, budgetMs: number): Promise<bool
 
 /** The service manager of this user, if any. */
 export function managerOf(world: World, home: string): ServiceManager | undefined {
-  const system = {
+  return serviceManager(systemOf(world), home);
+}
+
+/** This computer, as service managers see it. */
+export function systemOf(world: World): ServiceSystem {
+  return {
     platform: world.platform,
     env: world.env,
     userHome: world.home,
@@ -91,7 +96,6 @@ export function managerOf(world: World, home: string): ServiceManager | undefine
     run,
     pause: (ms: number) => Bun.sleep(ms),
   };
-  return serviceManager(system, home);
 }
 
 /** What the service would be made from; with notifications on it also starts at login and after a failure (R-34). */
@@ -106,12 +110,21 @@ export function specOf(world: World, socketPath: string, home: string): ServiceS
  */
 export function serviceWords(manager: ServiceManager, spec: ServiceSpec): string {
   if (manager.kind === 'windows-task') return manager.words;
-  const stands = (always: boolean) =>
-    manager.files({ ...spec, always }).every(({ path, text }) => readText(path) === text);
   const name = manager.kind === 'launchd' ? 'launchd' : 'systemd --user';
-  if (stands(true)) return `${name} (starts at login and after a failure)`;
-  if (stands(false)) return manager.words;
+  if (stands(manager, spec, true)) return `${name} (starts at login and after a failure)`;
+  if (stands(manager, spec, false)) return manager.words;
   return `${manager.words}; its files are not those of this build: shadowob-connector daemon install`;
+}
+
+/** Whether the installed service starts this build, as one of the two that it can be (R-34). */
+export function isOfThisBuild(manager: ServiceManager, spec: ServiceSpec): boolean {
+  // The task's file is UTF-16 and holds an account that only Windows knows: that it is there has to do.
+  if (manager.kind === 'windows-task') return true;
+  return stands(manager, spec, true) || stands(manager, spec, false);
+}
+
+function stands(manager: ServiceManager, spec: ServiceSpec, always: boolean): boolean {
+  return manager.files({ ...spec, always }).every(({ path, text }) => readText(path) === text);
 }
 
 function readText(path: string): string | undefined {

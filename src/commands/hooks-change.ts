@@ -28,7 +28,8 @@ interface Done {
   readonly problem?: { readonly kind: ExitName; readonly message: string };
 }
 
-interface DoneFile {
+/** A file that was changed, and where its former text is. */
+export interface DoneFile {
   readonly path: string;
   readonly does: string;
   readonly diff?: string;
@@ -113,8 +114,8 @@ async function carryOut(
   return plan.consent && !committed.problem ? withConsent(args, plan.consent, done) : done;
 }
 
-/** In order; what follows a failed one is not done. */
-function commitAll(changes: readonly PlannedChange[]): {
+/** Does the changes of a plan, in order; what follows a failed one is not done. `problem` is one sentence. */
+export function commitAll(changes: readonly PlannedChange[]): {
   readonly files: readonly DoneFile[];
   readonly problem?: string;
 } {

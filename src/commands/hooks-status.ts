@@ -32,17 +32,12 @@ export const hooksStatus = defineCommand({
   async run(args, world): Promise<Answer> {
     const { list, named } = chosenIntegrations(args);
     const context = hooksContext(world, args);
-    const socketPath = socketPathIn(context.connectorHome);
-    const heard = await heardByDaemon(world, socketPath);
-    const looks: Look[] = [];
-    for (const integration of list) {
-      looks.push(await lookAt(integration, context, { heard, socketPath, fire: args.fire !== false }));
-    }
+    const looks = await lookAtHooks(world, list, context, args.fire !== false);
     const shown = looks.filter((look) => named || look.status.present);
     const isWell = shown.every(well);
     return {
       kind: 'document',
-      data: { well: isWell, runtimes: shown.map(dataOf) },
+      data: { well: isWell, runtimes: shown.map(lookData) },
       text: (style) =>
         shown.length === 0
           ? 'No runtime with hooks is on this computer.'
@@ -53,7 +48,8 @@ export const hooksStatus = defineCommand({
   },
 });
 
-interface Look {
+/** What is known of one runtime’s hooks (R-48). */
+export interface Look {
   readonly integration: Integration;
   readonly status: HooksStatus;
   readonly loaded: Certainty;
@@ -66,6 +62,20 @@ interface Seeing {
   readonly heard: Readonly<Record<string, number>>;
   readonly socketPath: string;
   readonly fire: boolean;
+}
+
+/** Looks at the hooks of runtimes, one after the other; with `fire` a marked event goes through the installed commands. */
+export async function lookAtHooks(
+  world: World,
+  list: readonly Integration[],
+  context: HooksContext,
+  fire: boolean,
+): Promise<readonly Look[]> {
+  const socketPath = socketPathIn(context.connectorHome);
+  const heard = await heardByDaemon(world, socketPath);
+  const looks: Look[] = [];
+  for (const integration of list) looks.push(await lookAt(integration, context, { heard, socketPath, fire }));
+  return looks;
 }
 
 async function lookAt(integration: Integration, context: HooksContext, seeing: Seeing): Promise<Look> {
@@ -113,14 +123,16 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-const arrived = ({ kind }: Delivery): boolean => kind === 'daemon' || kind === 'journal';
+/** Whether a marked event came to where the daemon finds it. */
+export const arrived = ({ kind }: Delivery): boolean => kind === 'daemon' || kind === 'journal';
 
 function well({ status, deliveries }: Look): boolean {
   const stands = status.installed === 'yes' && (status.trusted === 'yes' || status.trusted === 'unneeded');
   return stands && deliveries.every(({ delivery }) => arrived(delivery));
 }
 
-function dataOf({ integration, status, loaded, heardAt, deliveries }: Look): object {
+/** One runtime of `hooks-status --json`. */
+export function lookData({ integration, status, loaded, heardAt, deliveries }: Look): object {
   return {
     runtimeId: integration.id,
     present: status.present,
@@ -171,7 +183,8 @@ function loadedWords(loaded: Certainty, heardAt: number | undefined, now: number
   return 'no hook of it was heard since; send one of its sessions a message';
 }
 
-function arrivesWords(delivery: Delivery): string {
+/** What became of a marked event, for a person. */
+export function arrivesWords(delivery: Delivery): string {
   switch (delivery.kind) {
     case 'daemon':
       return 'yes  at the daemon';

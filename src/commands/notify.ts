@@ -36,23 +36,25 @@ export const notify = defineCommand({
     }
     const read = readConfig(connectorHome(world.env, world.home));
     const settings = read.config.notifications;
-    const results = await test(world, settings, wanted);
+    const results = await trySinks(world, settings, wanted);
     return answer(results, settings, wanted, read.problem);
   },
 });
 
-interface Result {
+/** What came of one way of telling. */
+export interface SinkResult {
   readonly sink: string;
   readonly words: string;
   readonly delivered: boolean;
   readonly reason?: string;
 }
 
-async function test(
+/** Sends one harmless notice through every way that the settings name, or through one of them. */
+export async function trySinks(
   world: World,
   settings: NotificationSettings,
-  wanted: (typeof SINKS)[number] | undefined,
-): Promise<readonly Result[]> {
+  wanted?: (typeof SINKS)[number] | undefined,
+): Promise<readonly SinkResult[]> {
   const host = {
     platform: world.platform,
     env: world.env,
@@ -71,7 +73,7 @@ async function test(
   return [...sent, reached ? result : { ...result, reason: 'this is no terminal' }];
 }
 
-async function send(sink: Sink, notice: Notice, signal: AbortSignal): Promise<Result> {
+async function send(sink: Sink, notice: Notice, signal: AbortSignal): Promise<SinkResult> {
   const result = await sink.send(notice, signal);
   const base = { sink: sink.name, words: sink.words, delivered: result.kind === 'delivered' };
   return result.kind === 'failed' ? { ...base, reason: result.reason } : base;
@@ -91,7 +93,7 @@ function testNotice(now: number): Notice {
 }
 
 function answer(
-  results: readonly Result[],
+  results: readonly SinkResult[],
   settings: NotificationSettings,
   wanted: string | undefined,
   problem: string | undefined,
@@ -105,18 +107,23 @@ function answer(
     wanted === undefined ? 'the settings name no way to tell you' : `the settings name no ${wanted}`,
     'See: shadowob-connector config list',
   );
-  const bad = new ConnectorError('unsupported', failed.map(say).join('; '), 'See docs/notifications.md.');
+  const bad = new ConnectorError(
+    'unsupported',
+    failed.map(sinkWords).join('; '),
+    'See docs/notifications.md.',
+  );
   const failure = results.length === 0 ? none : failed.length > 0 ? bad : undefined;
   return {
     kind: 'document',
     data: { results },
-    text: () => results.map(say).join('\n'),
+    text: () => results.map(sinkWords).join('\n'),
     exitCode: failure?.exitCode ?? EXIT.ok,
     ...(failure ? { failure } : {}),
     warnings: [...(problem === undefined ? [] : [problem]), ...off],
   };
 }
 
-function say({ sink, words, delivered, reason }: Result): string {
+/** The same in words. */
+export function sinkWords({ sink, words, delivered, reason }: SinkResult): string {
   return `${sink} (${words}): ${delivered ? 'delivered' : reason}`;
 }

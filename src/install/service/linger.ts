@@ -50,7 +50,8 @@ export async function unlinger(system: System, spec: Pick<ServiceSpec, 'home'>):
   return { ok: true, done: [`${user}’s services end with the log-out again`], notes: [] };
 }
 
-async function lingers(system: System, user: string): Promise<boolean> {
+/** Whether a user's services outlive the log-out already (D5). */
+export async function lingers(system: System, user: string = userInfo().username): Promise<boolean> {
   const said = await call(system, ['loginctl', 'show-user', user, '--property=Linger', '--value']);
   return said.ok && said.said === 'yes';
 }

@@ -79,6 +79,16 @@ export function writeShim(path: string, text: string): ShimOutcome {
   }
 }
 
+/** Whether {@link writeShim} would find nothing to do. */
+export function shimStands(path: string, text: string): boolean {
+  try {
+    return (statSync(path).mode & 0o777) === SHIM_MODE && readFileSync(path, 'utf8') === text;
+  } catch {
+    // Not there, or not ours to read.
+    return false;
+  }
+}
+
 /** Removes a shim of ours. Returns the system's code where that failed. */
 export function removeShim(path: string): string | undefined {
   try {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Change, Editor, FileRefusal, Outcome } from '../edit/editor.ts';
-import { type EditorContext, editorPlaces, profileSettings } from './places.ts';
-import { removeShim, shimAt, shimText, writeShim } from './shim.ts';
+import { type EditorContext, type EditorPlace, editorPlaces, profileSettings } from './places.ts';
+import { removeShim, shimAt, shimStands, shimText, writeShim } from './shim.ts';
 import { pointingOf, SETTING, wrapperWiring } from './wiring.ts';
 
 /** Puts the wrapper into the editors of the VS Code family, and takes it out again (S-840 … S-844). */
@@ -60,7 +60,8 @@ export function installWrapper(
   if (context.dryRun) {
     if (shimAt(context.shim) === 'foreign') return { shim: failedShim(context.shim, 'EEXIST'), settings: [] };
     const settings = files(context).map((file) => setIn(file, context, how.replace));
-    return { shim: { path: context.shim, result: 'wouldWrite' }, settings };
+    const result = shimStands(context.shim, text) ? 'unchanged' : 'wouldWrite';
+    return { shim: { path: context.shim, result }, settings };
   }
   const written = writeShim(context.shim, text);
   if (written.kind === 'failed') return { shim: failedShim(context.shim, written.code), settings: [] };
@@ -98,9 +99,14 @@ export function uninstallWrapper(context: WrapperContext): WrapperDone {
 /** The named file; else those of the editors that are there; else stable VS Code's (S-840). */
 function files(context: WrapperContext): readonly File[] {
   if (context.settings !== undefined) return [{ path: context.settings }];
-  const [stable, ...others] = editorPlaces(context);
-  const there = [stable, ...others].filter(({ folder }) => isFolder(folder));
+  const [stable] = editorPlaces(context);
+  const there = editorsHere(context);
   return (there.length > 0 ? there : [stable]).map(({ settings, label }) => ({ path: settings, label }));
+}
+
+/** The editors of the family whose settings folder is there. */
+export function editorsHere(context: EditorContext): readonly EditorPlace[] {
+  return editorPlaces(context).filter(({ folder }) => isFolder(folder));
 }
 
 function isFolder(path: string): boolean {
