@@ -162,4 +162,12 @@ describe('fuse: what hooks may raise and end', () => {
     expect(word(fuse([ended, failed], undefined, T + 2_001))).toBe('failed');
     expect(word(fuse([ended, rows(RUNNING, T, { turn: OPEN })], undefined, T + 2_001))).toBe('stopped');
   });
+
+  test('R-02 an end that the program itself tells keeps the outcome, and cuts only an open turn', () => {
+    const ended = live({ kind: 'ended' }, T + 2_000);
+    const done = rows(restedWith('completed'), T + 900, { turn: DONE });
+    expect(word(fuse([ended, done], undefined, T + 2_001))).toBe('completed');
+    expect(word(fuse([ended, rows(RUNNING, T, { turn: OPEN })], undefined, T + 2_001))).toBe('stopped');
+    expect(fuse([ended], undefined, T + 2_001).state).toEqual({ kind: 'ended' });
+  });
 });
