@@ -118,6 +118,23 @@ scenario(
   },
 );
 
+scenario(
+  'pi: a program that is killed in a turn is not at work any more, without a word of its own',
+  async (lab) => {
+    const { folder, pi } = await setUp(lab);
+    const held = gate();
+    pi.model.on('Tell a story', say(text('Once upon a time '), held, text('the end.')));
+    const terminal = await pi.open(folder);
+    await ask(terminal, 'Tell a story');
+    await held.reached();
+    const { pids } = await lab.connector.sees({ state: 'running', life: 'alive' }, piRow);
+    expect(pids).toHaveLength(1);
+    process.kill(pids?.[0] ?? 0, 'SIGKILL');
+    await lab.connector.sees({ state: 'stopped' }, piRow);
+    held.release();
+  },
+);
+
 scenario('pi: S-830: a file without our header is left alone, and ours is taken out again', async (lab) => {
   await preparePi(lab);
   const file = join(lab.home, '.pi', 'agent', 'extensions', 'shadowob-connector-sessions.ts');
