@@ -115,10 +115,12 @@ export function createEditor(options: EditorOptions): Editor {
   ): Proposed {
     const found = look(path);
     if (found.kind === 'refused') return { ...found, byHand: hand() };
-    const { file, text: before } = found;
+    const { file, text: before, closed } = found;
     const proposal = make(before, settle(records.load(file), before));
     if (proposal.kind === 'nothing') return { kind: 'nothing', path };
     if (proposal.kind === 'refused') return { ...proposal, path };
+    // Only now: a closed file in which there is nothing to do stands in nobody's way.
+    if (closed !== undefined) return { ...closed, byHand: hand() };
     if (proposal.kind === 'changed-since') {
       return { kind: 'changed-since', path, diff: unifiedDiff(path, proposal.after, before) };
     }
@@ -206,6 +208,8 @@ interface Looked {
   readonly kind: 'file';
   readonly file: string;
   readonly text: string | null;
+  /** Why it can be read, and not written. */
+  readonly closed?: FileRefusal;
 }
 
 function look(path: string): Looked | FileRefusal {
@@ -220,20 +224,20 @@ function look(path: string): Looked | FileRefusal {
     const file = followLinks(path);
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats === undefined) return { kind: 'file', file, text: null };
+    if (!stats.isFile()) return refuse('not-a-file', 'is not a file');
     const closed = closedAgainst(stats);
-    if (closed !== undefined) return refuse(...closed);
     const read = readBounded(file, SETTINGS_BYTES);
     if (read.kind === 'too-large') return refuse('too-large', `is larger than ${SETTINGS_BYTES} bytes`);
     if (read.kind !== 'read') return refuse('unreadable', `cannot be read (${reasonOf(read)})`);
     const text = decode(read.bytes);
-    return text === undefined ? refuse('encoding', 'is not UTF-8 text') : { kind: 'file', file, text };
+    if (text === undefined) return refuse('encoding', 'is not UTF-8 text');
+    return { kind: 'file', file, text, ...(closed === undefined ? {} : { closed: refuse(...closed) }) };
   } catch (error) {
     return refuse('unreadable', `cannot be read (${errorCode(error)})`);
   }
 }
 
 function closedAgainst(stats: Stats): [FileRefusal['code'], string] | undefined {
-  if (!stats.isFile()) return ['not-a-file', 'is not a file'];
   if ((stats.mode & 0o200) === 0) return ['read-only', 'is read-only'];
   if (stats.nlink > 1)
     return ['hard-linked', 'has a second name (a hard link), which replacing it would cut off'];

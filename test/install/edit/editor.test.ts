@@ -120,6 +120,18 @@ describe('proposing', () => {
     expect(editor.install(path, claude)).toMatchObject({ kind: 'refused', code: 'read-only' });
   });
 
+  test('a read-only file is read, and refused only where there is something to do', () => {
+    writeFileSync(path, '{"a": 1}');
+    chmodSync(path, 0o444);
+    expect(editor.read(path, 'json')).toEqual({ kind: 'data', data: { a: 1 } });
+    expect(editor.remove(path, claude)).toEqual({ kind: 'nothing', path });
+    chmodSync(path, 0o644);
+    install();
+    chmodSync(path, 0o444);
+    expect(editor.install(path, claude)).toEqual({ kind: 'nothing', path });
+    expect(editor.remove(path, claude)).toMatchObject({ kind: 'refused', code: 'read-only' });
+  });
+
   test('a second name of the file would be cut off', () => {
     writeFileSync(path, '{}');
     linkSync(path, join(folder, 'other.json'));
