@@ -45,8 +45,6 @@ const COMPANION =
   'The VS Code companion is a program of its own that is not part of this project; its operations are tested from the wire.';
 const NAMES =
   'Those command names are not offered: reading commands have names of their own and work without a daemon (R-31).';
-const PI_EXTENSION =
-  'Only a real pi loads the generated module: e2e/real/pi.e2e.ts runs it there, and not in every run.';
 
 /** Accounted for without a citation; a test that cites one wins over its line here. */
 export const ELSEWHERE: Readonly<Record<string, Elsewhere>> = {
@@ -62,7 +60,6 @@ export const ELSEWHERE: Readonly<Record<string, Elsewhere>> = {
   'S-662': not(COMPANION),
   'S-663': not(COMPANION),
   'S-664': not(COMPANION),
-  'S-750': not(PI_EXTENSION),
   'S-850': not(NAMES),
   'S-851': at('runtime/session/text.property.test.ts', 'whatever comes in, one printable line comes out'),
   'S-852': not(NAMES),
@@ -74,11 +71,6 @@ export const ELSEWHERE: Readonly<Record<string, Elsewhere>> = {
   'S-934': at('runtime/daemon/sessions/windows.test.ts', 'C-101'),
   'S-936': at(HOOK, 'C-402'),
   'S-937': at('runtime/daemon/journal/watcher.test.ts', 'no row, deleted'),
-  'C-281': not(PI_EXTENSION),
-  'C-282': not(PI_EXTENSION),
-  'C-283': not(PI_EXTENSION),
-  'C-284': not(PI_EXTENSION),
-  'C-331': not(PI_EXTENSION),
   'C-350': at('runtime/session/text.property.test.ts', 'whatever comes in, one printable line comes out'),
   'C-351': not(
     'Prints the payload of the socket as it is: that is the connector’s own document here (R-31).',

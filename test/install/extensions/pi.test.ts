@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { piExtension } from '../../../src/install/extensions/pi.ts';
@@ -186,6 +187,65 @@ describe('S-752: the extension in pi never harms it', () => {
       });
     });
   }
+
+  test('C-284: what it says is said again every 30 s, whatever the state', async () => {
+    await inFolder(async (folder) => {
+      const address = join(folder, 'x.sock');
+      const heard: string[] = [];
+      const server = createServer((socket) => {
+        socket.on('error', () => {});
+        socket.on('data', (bytes) => {
+          heard.push(String(bytes));
+          socket.end('{"ok":true}\n');
+        });
+      });
+      await new Promise<void>((resolve) => server.listen(address, resolve));
+      const due: (() => void)[] = [];
+      const original = globalThis.setTimeout;
+      const patched = (run: () => void, ms?: number) => {
+        if (ms === 30_000) due.push(run);
+        return original(run, ms);
+      };
+      globalThis.setTimeout = Object.assign(patched, original) as typeof setTimeout;
+      try {
+        const pi = fakePi(ID);
+        await loadInto(folder, piExtension, address, pi);
+        pi.fire('session_start');
+        const idle = () => heard.filter((line) => line.includes('"stream_state":"idle"')).length;
+        await until('the first report', () => idle() === 1);
+        due.at(-1)?.();
+        await until('the second report', () => idle() === 2);
+        expect(due.length).toBe(2);
+        await pi.fire('session_shutdown', { reason: 'quit' });
+      } finally {
+        globalThis.setTimeout = original;
+        await new Promise((resolve) => server.close(resolve));
+      }
+    });
+  });
+
+  test('C-284: nothing of it keeps the program alive', async () => {
+    await inFolder(async (folder) => {
+      const module = join(folder, piExtension.fileName);
+      writeFileSync(module, piExtension.text(join(folder, 'nobody.sock'), process.platform));
+      const main = join(folder, 'main.ts');
+      const lines = [
+        `import load from ${JSON.stringify(module)};`,
+        'const handlers = new Map();',
+        'load({ on: (name, run) => handlers.set(name, run) });',
+        "const sessionManager = { getSessionId: () => 'a', getSessionFile: () => 'b' };",
+        "handlers.get('session_start')({}, { sessionManager });",
+      ];
+      writeFileSync(main, lines.join('\n'));
+      const child = Bun.spawn([process.execPath, main], { stdout: 'pipe', stderr: 'pipe' });
+      const [code, out, err] = await Promise.all([
+        child.exited,
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+      ]);
+      expect([code, out, err]).toEqual([0, '', '']);
+    });
+  });
 
   test('an interface that is not pi’s is survived', async () => {
     await inFolder(async (folder) => {
