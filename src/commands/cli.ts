@@ -128,9 +128,11 @@ const INTERRUPTED = 130;
 /** What takes longer than this says that it is at work. */
 const PROGRESS_AFTER_MS = 500;
 
+const QUIET = { end() {} };
+
 /** One line on a terminal's stderr while a command takes its time; it leaves no trace. */
 function showProgress(): { end(): void } {
-  if (!isTerminal(2) || process.env['TERM'] === 'dumb') return { end() {} };
+  if (!isTerminal(2) || process.env['TERM'] === 'dumb') return QUIET;
   const state = { shown: false };
   const timer = setTimeout(() => {
     state.shown = true;
@@ -152,7 +154,7 @@ async function run(command: Command, argv: readonly string[], style: Style, json
   const onSignal = () => stop.abort();
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
   const index = lazyIndex();
-  const progress = showProgress();
+  const progress = command.asks ? QUIET : showProgress();
   try {
     const answer = await command.run(
       args,
@@ -171,10 +173,16 @@ async function run(command: Command, argv: readonly string[], style: Style, json
   }
 }
 
-async function render(answer: Answer, json: boolean, style: Style, signal: AbortSignal): Promise<ExitCode> {
+async function render(
+  answer: Answer,
+  json: boolean,
+  style: Style,
+  signal: AbortSignal,
+): Promise<ExitCode | typeof INTERRUPTED> {
   if (answer.kind === 'verbatim' || answer.kind === 'document') {
     printAnswer(answer, json, style);
     if (answer.kind === 'verbatim') return EXIT.ok;
+    if (answer.interrupted) return INTERRUPTED;
     return answer.failure?.exitCode ?? answer.exitCode ?? EXIT.ok;
   }
   if (answer.kind === 'events') {

@@ -16,6 +16,8 @@ export type Answer =
       readonly warnings?: readonly string[];
       /** Why it was not done. People then get this alone, programs the document; its code is the exit code. */
       readonly failure?: ConnectorError;
+      /** Its user ended it before it was through: it leaves as a program that SIGINT ended. */
+      readonly interrupted?: true;
     }
   | {
       /** Text that is the answer in both forms: a script, a version. */
@@ -62,6 +64,8 @@ export interface Command<Args extends ArgsDef = ArgsDef> {
   readonly hidden?: boolean;
   /** Looks, answers and ends: its process compiles sparingly (`runtime/process/compile-policy.ts`). */
   readonly brief?: true;
+  /** Talks with its user: no line of progress runs through that. */
+  readonly asks?: true;
   run(args: ParsedArgs<Args>, world: World): Promise<Answer>;
 }
 

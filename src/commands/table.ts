@@ -9,6 +9,7 @@ const erase = (command: unknown): Command => command as Command;
 /** Every command by name; the empty name is what runs without one. Imported on demand (style: cold start). */
 export const COMMANDS: Readonly<Record<string, Loader>> = {
   '': async () => erase((await import('./overview.ts')).overview),
+  setup: async () => erase((await import('./setup.ts')).setup),
   'runtime-scan': async () => erase((await import('./runtime-scan.ts')).runtimeScan),
   'runtime-watch': async () => erase((await import('./runtime-watch.ts')).runtimeWatch),
   'session-list': async () => erase((await import('./session-list.ts')).sessionList),
