@@ -1,6 +1,6 @@
 import type { Data } from '../install/edit/data.ts';
 import { createEditor, type Proposed } from '../install/edit/editor.ts';
-import { type Operation, removeKey, setValue } from '../install/edit/operation.ts';
+import { removeKey, setValue } from '../install/edit/operation.ts';
 import type { Wiring } from '../install/edit/wiring.ts';
 import { readValue, SETTINGS, type Setting, settingOf, valueAt } from '../runtime/config/keys.ts';
 import { configPathIn } from '../runtime/config/path.ts';
@@ -163,10 +163,9 @@ export async function changeSetting(
   setting: Setting,
   text: string | null,
 ): Promise<SettingChanged> {
-  const operations =
-    text === null ? [removeKey(setting.path)] : [setValue(setting.path, typed(setting, text))];
+  const value = text === null ? undefined : typed(setting, text);
   const before = readConfig(home);
-  write(world, home, operations);
+  write(world, home, setting, value);
   const after = readConfig(home);
   const { afterChange } = await import('./config-effects.ts');
   const effects = await afterChange(
@@ -185,17 +184,23 @@ function typed(setting: Setting, text: string): Data {
   throw new ConnectorError('badValue', read.reason, `It is ${show(setting.fallback)} by default.`);
 }
 
-function write(world: World, home: string, operations: readonly Operation[]): void {
+/** Without a value the key goes, and with it what setting it had made around it: the file has its former bytes again. */
+function write(world: World, home: string, { path: key }: Setting, value: Data | undefined): void {
   const made = ensureHome(home, world.platform);
   if (made.kind !== 'ready') throw new ConnectorError('configRefused', `${home} can't be made: ${made.code}`);
   const path = configPathIn(home);
-  const wiring: Wiring = { id: 'config', format: 'jsonc', install: () => operations, remove: () => [] };
+  const wiring: Wiring = {
+    id: 'config',
+    format: 'jsonc',
+    install: () => (value === undefined ? [] : [setValue(key, value)]),
+    remove: () => [removeKey(key)],
+  };
   const editor = createEditor({ home, now: () => new Date(world.now()) });
-  const proposed = editor.install(path, wiring);
+  const proposed = value === undefined ? editor.remove(path, wiring) : editor.install(path, wiring);
   if (proposed.kind === 'nothing') return;
   if (proposed.kind !== 'change') throw refusal(path, proposed);
   const outcome = editor.commit(proposed);
-  if (outcome.kind === 'written') return;
+  if (outcome.kind === 'written' || outcome.kind === 'removed') return;
   const why =
     outcome.kind === 'failed'
       ? `it could not be written (${outcome.code})`
