@@ -67,13 +67,15 @@ function dataOf({ step, result, says, question }: StepDone): object {
 
 function textOf({ mode, found, walked, proof }: Outcome, undo: readonly string[], style: Style): string {
   const by = (wanted: StepDone['result']) => walked.steps.filter(({ result }) => result === wanted);
+  // The same for what each step said.
+  const brief = mode === 'ask' ? ({ step }: StepDone) => capital(step.title) : told;
   const failed = walked.steps.filter(({ problem }) => problem !== undefined);
   return [
     // Who was asked has read it before the first question.
     ...(mode === 'ask' ? [] : [foundText(found)]),
     ...(walked.stopped ? ['', paint(style, 'bold', 'Stopped. What was done stays done.')] : []),
-    ...section(style, 'Done', by('done').map(told)),
-    ...section(style, 'Already so', by('already').map(told)),
+    ...section(style, 'Done', by('done').map(brief)),
+    ...section(style, 'Already so', by('already').map(brief)),
     ...section(style, 'Would be asked', by('offered').map(offered)),
     ...section(style, 'Left out', by('declined').map(later)),
     ...section(style, 'Not done', failed.map(told)),
