@@ -3,6 +3,7 @@ import type {
   Consent,
   ConsentOutcome,
   HooksPlan,
+  HooksRefusal,
   Integration,
   PlannedChange,
 } from '../install/hooks/integration.ts';
@@ -58,7 +59,8 @@ function answerOf(done: readonly Done[], dryRun: boolean, warnings: readonly str
   } as const;
   const [first] = done.flatMap((one) => one.problem ?? []);
   if (first === undefined) return { ...answer, warnings };
-  if (done.length > 1)
+  const isPartly = done.some(({ result }) => result === 'changed' || result === 'wouldChange');
+  if (done.length > 1 || isPartly)
     return { ...answer, exitCode: EXIT[first.kind], warnings: [...warnings, first.message] };
   const next = done[0]?.lines.filter((line) => line !== first.message).join('\n');
   return { ...answer, warnings, failure: new ConnectorError(first.kind, first.message, next || undefined) };
@@ -90,28 +92,40 @@ async function carryOut(
     return how.named ? { ...done, problem: { kind: 'runtimeMissing', message: plan.message } } : done;
   }
   if (plan.kind === 'refused') {
-    const lines = [plan.message, ...plan.byHand];
-    const problem = { kind: 'configRefused', message: plan.message } as const;
-    return { integration, result: 'refused', files: [], lines, problem };
+    return { integration, result: 'refused', files: [], ...saidOf(plan) };
   }
   if (plan.kind === 'nothing') {
     const files = plan.files.map((path) => ({ path, does: 'as it should be' }));
     const done: Done = { integration, result: 'unchanged', files, lines: plan.notes };
     return plan.consent && !how.dryRun ? withConsent(args, plan.consent, done) : done;
   }
+  const left = plan.left && saidOf(plan.left);
   if (how.dryRun) {
     const files = plan.changes.map(({ path, does, diff }) => ({ path, does, diff }));
-    return { integration, result: 'wouldChange', files, lines: plan.notes };
+    const lines = [...plan.notes, ...(left?.lines ?? [])];
+    return { integration, result: 'wouldChange', files, lines, ...(left ? { problem: left.problem } : {}) };
   }
   const committed = commitAll(plan.changes);
+  const problem: Done['problem'] = committed.problem
+    ? { kind: 'configRefused', message: committed.problem }
+    : left?.problem;
   const done: Done = {
     integration,
     result: committed.problem ? 'failed' : 'changed',
     files: committed.files,
-    lines: [...plan.notes, ...(committed.problem ? [committed.problem] : plan.afterwards)],
-    ...(committed.problem ? { problem: { kind: 'configRefused', message: committed.problem } } : {}),
+    lines: [
+      ...plan.notes,
+      ...(committed.problem ? [committed.problem] : plan.afterwards),
+      ...(left?.lines ?? []),
+    ],
+    ...(problem ? { problem } : {}),
   };
   return plan.consent && !committed.problem ? withConsent(args, plan.consent, done) : done;
+}
+
+/** A refusal as it is told. */
+function saidOf({ message, byHand }: HooksRefusal): Required<Pick<Done, 'lines' | 'problem'>> {
+  return { lines: [message, ...byHand], problem: { kind: 'configRefused', message } };
 }
 
 /** Does the changes of a plan, in order; what follows a failed one is not done. `problem` is one sentence. */

@@ -9,7 +9,7 @@ import { claudeWiring, isCustomised, oursIn } from './claude-wiring.ts';
 import { allPlaces, eventsIn, misshapen } from './groups.ts';
 import type { HooksContext, HooksPlan, HooksStatus, InstalledCommand, Integration } from './integration.ts';
 import { homeNotes, notesOn, shapeNotes } from './notes.ts';
-import { planUndoOf, refusal, turn, type Wording } from './proposal.ts';
+import { misfit, planUndoOf, refusal, turn, type Wording } from './proposal.ts';
 import { commandLine } from './shell.ts';
 
 const ID = 'claude-code';
@@ -92,6 +92,8 @@ function planWith(
   );
   if (turned.kind === 'refused') return turned;
   const data = dataAt(context, path);
+  const unfit = deed === 'install' ? misfit(path, data, wiring) : undefined;
+  if (unfit) return unfit;
   const notes = [
     ...notesOn(data, { isCustomised }),
     ...(deed === 'install' ? [...installNotes(data, events), ...versions, ...homeNotes(context)] : []),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codexHome } from '../../adapters/codex/homes.ts';
 import type { Data } from '../edit/data.ts';
+import type { FileRefusal } from '../edit/editor.ts';
 import { NOT_TRUSTED, TRUST_BY_HAND, trustOf, trustOurs } from './codex-trust.ts';
 import { CODEX_EVENTS, codexWiring, oursIn, shiftedEvents } from './codex-wiring.ts';
 import { allPlaces, eventsIn, misshapen } from './groups.ts';
@@ -10,13 +11,14 @@ import type {
   Consent,
   HooksContext,
   HooksPlan,
+  HooksRefusal,
   HooksStatus,
   InstalledCommand,
   Integration,
 } from './integration.ts';
 import { whose } from './marker.ts';
 import { homeNotes, notesOn, shapeNotes } from './notes.ts';
-import { planUndoOf, refusal, turn, type Wording } from './proposal.ts';
+import { misfit, planUndoOf, refusal, turn, type Wording } from './proposal.ts';
 import { commandLine } from './shell.ts';
 
 const ID = 'codex';
@@ -73,6 +75,8 @@ interface Read {
   readonly data: Data;
   readonly ours: number;
   readonly others: number;
+  /** Why it is not known what it holds. */
+  readonly closed?: FileRefusal;
 }
 
 function readFile(context: HooksContext, file: HooksFile): Read {
@@ -80,7 +84,8 @@ function readFile(context: HooksContext, file: HooksFile): Read {
   const data = read.kind === 'data' ? read.data : {};
   const places = allPlaces(data);
   const ours = places.filter(({ command }) => whose(command).kind === 'ours').length;
-  return { file, data, ours, others: places.length - ours };
+  const closed = read.kind === 'refused' ? { closed: read } : {};
+  return { file, data, ours, others: places.length - ours, ...closed };
 }
 
 /** Where ours stand already, else where the user's stand, else `hooks.json` (R-23). */
@@ -98,6 +103,8 @@ async function planInstall(context: HooksContext): Promise<HooksPlan> {
   const [json, toml] = filesOf(context);
   const reads = [json, toml].map((file) => readFile(context, file));
   const file = chosen(reads, json);
+  const unknown = unknownPlace(context, reads, file);
+  if (unknown) return unknown;
   const wiring = codexWiring(commandFor(context), file.format);
   const turned = turn(
     context.editor,
@@ -106,6 +113,8 @@ async function planInstall(context: HooksContext): Promise<HooksPlan> {
   );
   if (turned.kind === 'refused') return turned;
   const { data } = readFile(context, file);
+  const unfit = misfit(file.path, data, wiring);
+  if (unfit) return unfit;
   const notes = [
     ...notesOn(data, { isCustomised: (command) => whose(command).kind === 'customised' }),
     ...shapeNotes(misshapen(data, CODEX_EVENTS), CODEX_EVENTS.length),
@@ -118,6 +127,20 @@ async function planInstall(context: HooksContext): Promise<HooksPlan> {
   }
   const asked = context.options[consent.flag] !== undefined;
   return { kind: 'nothing', files: [file.path], notes, ...(asked ? { consent } : {}) };
+}
+
+/** The user's hooks may stand in a file that can't be read; ours in the other one would draw warnings (R-23). */
+function unknownPlace(
+  context: HooksContext,
+  reads: readonly Read[],
+  file: HooksFile,
+): HooksRefusal | undefined {
+  const other = reads.find((one) => one.file !== file && one.closed !== undefined);
+  const isEmpty = reads.every((one) => one.ours + one.others === 0);
+  if (other?.closed === undefined || !isEmpty) return undefined;
+  const { path, message } = refusal(other.closed, wording(context, ''));
+  const byHand = ['Whether your hooks stand in it cannot be said. Mend it, and try again.'];
+  return { kind: 'refused', path, message, byHand };
 }
 
 function twoFiles(reads: readonly Read[], file: HooksFile): readonly string[] {
@@ -142,8 +165,9 @@ async function planUninstall(context: HooksContext): Promise<HooksPlan> {
     return { turned, ours, shifted: shiftedEvents(data), notes: notesOn(data, { isCustomised }) };
   });
   const refused = parts.map((part) => part.turned).find((turned) => turned.kind === 'refused');
-  if (refused?.kind === 'refused') return refused;
   const changes = parts.flatMap(({ turned }) => (turned.kind === 'change' ? [turned.change] : []));
+  const left = refused?.kind === 'refused' ? refused : undefined;
+  if (left && changes.length === 0) return left;
   const notes = parts.flatMap((part) => part.notes);
   if (changes.length === 0) return { kind: 'nothing', files: files.map((file) => file.path), notes };
   const shifted = parts.flatMap((part) => part.shifted);
@@ -153,7 +177,7 @@ async function planUninstall(context: HooksContext): Promise<HooksPlan> {
       : [
           `A hook of yours moves up in ${shifted.join(', ')}: Codex will not run it until you trust it again (/hooks).`,
         ];
-  return { kind: 'changes', changes, notes, afterwards };
+  return { kind: 'changes', changes, notes, afterwards, ...(left ? { left } : {}) };
 }
 
 function consentFor(context: HooksContext, path: string): Consent {

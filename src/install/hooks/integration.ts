@@ -87,6 +87,8 @@ export type HooksPlan =
       readonly afterwards: readonly string[];
       /** What only the user may allow, asked once the changes are done. */
       readonly consent?: Consent;
+      /** Another file of the same runtime that stays as it is; it keeps nobody from the changes. */
+      readonly left?: HooksRefusal;
     };
 
 /** Nothing is changed. */

@@ -1,6 +1,8 @@
 /** Turns what the editing core proposes for one file into parts of a plan, in the words of the commands. */
-import type { ByHand } from '../edit/by-hand.ts';
+import { type ByHand, byHand } from '../edit/by-hand.ts';
+import { type Data, isObject, lookup } from '../edit/data.ts';
 import type { Change, Editor, FileRefusal, Proposed } from '../edit/editor.ts';
+import type { Wiring } from '../edit/wiring.ts';
 import type { HooksPlan, HooksRefusal, PlannedChange } from './integration.ts';
 
 export interface Wording {
@@ -46,6 +48,18 @@ export function refusal(proposed: FileRefusal, wording: Wording): HooksRefusal {
   const where = line === undefined ? path : `${path}:${line}`;
   const makes = INVALID.has(code) ? `. ${wording.invalid}` : '';
   return { kind: 'refused', path, message: `${where} ${message}${makes}`, byHand: linesOf(proposed.byHand) };
+}
+
+/** A file whose `hooks` has no place for any of ours: not repaired (S-803), and not called done either (R-23). */
+export function misfit(path: string, data: Data, wiring: Wiring): HooksRefusal | undefined {
+  const hooks = lookup(data, ['hooks']);
+  if (hooks === undefined || isObject(hooks)) return undefined;
+  return {
+    kind: 'refused',
+    path,
+    message: `${path} was left as it is, and no hook is installed: its "hooks" is not an object`,
+    byHand: linesOf(byHand(wiring.format, wiring.install({}))),
+  };
 }
 
 function linesOf({ paste, remove, steps }: ByHand): readonly string[] {

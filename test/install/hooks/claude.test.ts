@@ -214,7 +214,12 @@ describe('files that are not edited', () => {
   test('C-307 S-803: hooks of another shape are skipped, and said to be not installed', async () => {
     using one = stage();
     one.write(FILE, '{"hooks":5}');
-    expect(carryOut(await claudeCode.planInstall(one.context())).said).toContain('"hooks" is not an object');
+    expect(await claudeCode.planInstall(one.context())).toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('"hooks" is not an object'),
+      byHand: expect.arrayContaining(['    "SessionEnd": [']),
+    });
+    expect((await claudeCode.planUninstall(one.context())).kind).toBe('nothing');
     expect(one.read(FILE)).toBe('{"hooks":5}');
     one.write(FILE, '{"hooks":{"Stop":5}}');
     expect(carryOut(await claudeCode.planInstall(one.context())).said).toContain('Not installed for Stop');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdirSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codex } from '../../../src/install/hooks/codex.ts';
 import { carryOut, P1, P2, stage } from './context.ts';
@@ -170,6 +170,23 @@ describe('install', () => {
     expect(hooksIn(one.read(FILE)).Stop).toEqual({});
   });
 
+  test('R-23: where a file that may hold the user’s hooks can’t be read, none are put beside it', async () => {
+    using one = home();
+    one.write(TOML, '[[hooks.Stop]');
+    expect(await codex.planInstall(one.context())).toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('config.toml:1'),
+    });
+    expect(one.read(FILE)).toBeUndefined();
+  });
+
+  test('S-803 R-23: hooks of another shape are no place for any, and that is no success', async () => {
+    using one = home();
+    one.write(FILE, '{"hooks":[]}');
+    expect((await codex.planInstall(one.context())).kind).toBe('refused');
+    expect(one.read(FILE)).toBe('{"hooks":[]}');
+  });
+
   test('R-46 W2: on Windows the command is written for cmd', async () => {
     using one = home();
     const program = 'C:\\First Last\\shadowob-connector.exe';
@@ -188,6 +205,31 @@ describe('install', () => {
 });
 
 describe('uninstall', () => {
+  test('S-823: from the file that can be read, though the other one can’t, which is said', async () => {
+    using one = home();
+    const before = '{"hooks": {"Stop": []}}';
+    one.write(FILE, before);
+    carryOut(await codex.planInstall(one.context()));
+    one.write(TOML, '[[hooks.Stop]');
+    const plan = await codex.planUninstall(one.context());
+    expect(plan).toMatchObject({
+      kind: 'changes',
+      left: { kind: 'refused', message: expect.stringContaining('config.toml:1') },
+    });
+    carryOut(plan);
+    expect(one.read(FILE)).toBe(before);
+  });
+
+  test('S-823: a config.toml that its owner keeps read-only, with nothing of ours, is in nobody’s way', async () => {
+    using one = home();
+    one.write(TOML, 'model = "x"\n');
+    carryOut(await codex.planInstall(one.context()));
+    chmodSync(join(one.home, TOML), 0o444);
+    const plan = await codex.planUninstall(one.context());
+    expect(carryOut(plan).kinds).toEqual(['removed']);
+    expect(plan).not.toHaveProperty('left');
+  });
+
   test('C-325 S-823: installs and removals with B behind: B keeps its index, placeholders keep its place', async () => {
     using one = home();
     one.write(FILE, '{"hooks":{}}');
