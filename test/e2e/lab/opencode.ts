@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Lab, Started } from './lab.ts';
 import { startChat } from './models/chat.ts';
 import { asObject, type Body, type Model, objectsOf } from './models/server.ts';
+import { VERSIONS } from './programs.ts';
 import type { Terminal } from './terminal.ts';
 import { until } from './until.ts';
 
@@ -56,6 +57,18 @@ export async function prepareOpenCode(lab: Lab): Promise<OpenCode> {
       return clientOf(url, password, cwd, program.pid);
     },
   };
+}
+
+/**
+ * Before it loads any plugin, OpenCode 1.18.33 fetches a package of its own from npm, once for each folder. Here is no
+ * network, so the folder looks as it does afterwards.
+ */
+export async function withPluginFolder(lab: Lab): Promise<void> {
+  const folder = join(lab.home, '.config', 'opencode');
+  await mkdir(join(folder, 'node_modules'), { recursive: true });
+  const dependencies = { '@opencode-ai/plugin': VERSIONS.opencode };
+  await Bun.write(join(folder, 'package.json'), JSON.stringify({ dependencies }));
+  await Bun.write(join(folder, 'package-lock.json'), JSON.stringify({ packages: { '': { dependencies } } }));
 }
 
 function configuration(url: string) {

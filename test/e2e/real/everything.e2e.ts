@@ -7,6 +7,8 @@ import { prepareClaude } from '../lab/claude.ts';
 import { prepareCodex } from '../lab/codex.ts';
 import { inOwnWorld, type Lab, scenario } from '../lab/lab.ts';
 import { gate, say, shell, text, tool } from '../lab/models/script.ts';
+import { prepareOpenCode, withPluginFolder } from '../lab/opencode.ts';
+import { preparePi } from '../lab/pi.ts';
 import { ask } from '../lab/terminal.ts';
 import { listen, type Told } from '../lab/told.ts';
 
@@ -159,4 +161,88 @@ scenario('everything installed: a day of Codex', async (lab) => {
   expect(new Set(all.map((one) => one.id)).size).toBe(all.length);
   expect(told(all, sessionId)).toEqual(['waitingForApproval', 'completed']);
   expect(told(all, headless.sessionId)).toEqual(['completed']);
+});
+
+scenario('everything installed: a day of pi', async (lab) => {
+  const [folder, other] = [await lab.folder('acme-app'), await lab.folder('billing')];
+  const pi = await preparePi(lab);
+  const ear = await listen(lab);
+  await done(lab, 'install-hooks');
+  await done(lab, 'daemon', 'start');
+
+  const terminal = await pi.open(folder);
+  // It warns of tools that it could not download here.
+  expect(await terminal.screen()).not.toMatch(/failed|\berror\b/i);
+  const slow = await lab.barrier('slow');
+  pi.model.on('Build it', say(shell(slow.command)), say(text('Built.')));
+  await ask(terminal, 'Build it');
+  await slow.reached();
+  const { sessionId } = await lab.connector.sees({ state: 'tool_call' });
+  await slow.release();
+  await lab.connector.sees({ state: 'completed' });
+  await ear.hears('connector.session.completed', sessionId);
+
+  // Interrupted, while a second one works; killed, and resumed.
+  const [cut, held] = [gate(), gate()];
+  pi.model.on('Write', say(text('Dear '), cut));
+  pi.model.on('Sum it up', say(text('So '), held, text('it is.')));
+  const second = await pi.open(other);
+  await ask(second, 'Sum it up');
+  await held.reached();
+  await ask(terminal, 'Write a letter');
+  await cut.reached();
+  await terminal.press('Escape');
+  await lab.connector.sees({ state: 'stopped' }, { sessionId });
+  const theirs = await lab.connector.sees({ state: 'running' }, { workDir: other });
+  process.kill(second.pid, 'SIGKILL');
+  await lab.connector.sees({ state: 'stopped' }, { sessionId: theirs.sessionId });
+  const again = await pi.open(other, '--session', theirs.sessionId);
+  await ask(again, 'Are you there?');
+  await lab.connector.sees({ state: 'completed' }, { sessionId: theirs.sessionId });
+  await ear.hears('connector.session.completed', theirs.sessionId);
+
+  await done(lab, 'daemon', 'stop');
+  await ask(terminal, 'And now?');
+  expect(await terminal.shows(/And now\?[\s\S]*Done\./)).not.toMatch(/failed|\berror\b/i);
+
+  const all = await ear.told();
+  expect(new Set(all.map((one) => one.id)).size).toBe(all.length);
+  expect(told(all, sessionId)).toEqual(['completed']);
+  expect(told(all, theirs.sessionId)).toEqual(['completed']);
+});
+
+scenario('everything installed: a day of OpenCode', async (lab) => {
+  const folder = await lab.folder('acme-app');
+  const opencode = await prepareOpenCode(lab);
+  await withPluginFolder(lab);
+  const ear = await listen(lab);
+  await done(lab, 'install-hooks');
+  await done(lab, 'daemon', 'start');
+
+  const terminal = await opencode.open(folder);
+  opencode.model.on('Build it', say(shell('mkdir build')), say(text('Built.')));
+  await ask(terminal, 'Build it');
+  const { sessionId } = await lab.connector.sees({ state: 'waiting_for_approval', needsYou: true });
+  await ear.hears('connector.session.waitingForApproval', sessionId);
+  await terminal.shows('Allow once');
+  await terminal.answer('Enter', 'Allow once');
+  await lab.connector.sees({ state: 'completed', needsYou: undefined });
+  await ear.hears('connector.session.completed', sessionId);
+
+  const cut = gate();
+  opencode.model.on('Write', say(text('Dear '), cut));
+  await ask(terminal, 'Write a letter');
+  await cut.reached();
+  await lab.connector.sees({ state: 'streaming' });
+  await done(lab, 'session-abort', sessionId);
+  await lab.connector.sees({ state: 'stopped' });
+
+  await done(lab, 'daemon', 'stop');
+  await ask(terminal, 'And now?');
+  await terminal.shows(/And now\?[\s\S]*Done\./);
+  await lab.connector.sees({ state: 'completed' });
+
+  const all = await ear.told();
+  expect(new Set(all.map((one) => one.id)).size).toBe(all.length);
+  expect(told(all, sessionId)).toEqual(['waitingForApproval', 'completed']);
 });

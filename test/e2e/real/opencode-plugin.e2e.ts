@@ -1,11 +1,9 @@
 import { expect } from 'bun:test';
 import { existsSync, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inOwnWorld, type Lab, scenario } from '../lab/lab.ts';
 import { gate, say, shell, text } from '../lab/models/script.ts';
-import { type OpenCode, prepareOpenCode } from '../lab/opencode.ts';
-import { VERSIONS } from '../lab/programs.ts';
+import { type OpenCode, prepareOpenCode, withPluginFolder } from '../lab/opencode.ts';
 import { ask } from '../lab/terminal.ts';
 import { until } from '../lab/until.ts';
 
@@ -14,23 +12,11 @@ inOwnWorld();
 /** An OpenCode with our plugin, and the daemon that it reports to. Its terminal program listens nowhere. */
 async function setUp(lab: Lab): Promise<{ folder: string; opencode: OpenCode }> {
   const opencode = await prepareOpenCode(lab);
-  await withoutNetwork(lab);
+  await withPluginFolder(lab);
   const installed = await lab.connector.run('install-hooks', '--runtime', 'opencode');
   expect([installed.code, installed.stderr]).toEqual([0, '']);
   await startDaemon(lab);
   return { folder: await lab.folder('acme-app'), opencode };
-}
-
-/**
- * Before it loads any plugin, OpenCode 1.18.33 fetches a package of its own from npm, once for each folder. Here is no
- * network, so the folder looks as it does afterwards.
- */
-async function withoutNetwork(lab: Lab): Promise<void> {
-  const folder = join(lab.home, '.config', 'opencode');
-  await mkdir(join(folder, 'node_modules'), { recursive: true });
-  const dependencies = { '@opencode-ai/plugin': VERSIONS.opencode };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ dependencies }));
-  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ packages: { '': { dependencies } } }));
 }
 
 async function startDaemon(lab: Lab): Promise<void> {

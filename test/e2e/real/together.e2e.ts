@@ -6,7 +6,7 @@ import { inOwnWorld, type Lab, scenario } from '../lab/lab.ts';
 import { gate, say, shell, text } from '../lab/models/script.ts';
 import { objectsOf } from '../lab/models/server.ts';
 import { prepareOpenCode } from '../lab/opencode.ts';
-import { VERSIONS } from '../lab/programs.ts';
+import { NODE_PATH, PROGRAMS_PATH, VERSIONS } from '../lab/programs.ts';
 import { ask, type Terminal } from '../lab/terminal.ts';
 
 inOwnWorld();
@@ -20,7 +20,8 @@ async function openPanel(lab: Lab, columns: number, ...before: string[]): Promis
   return lab.terminal({ command, cwd: lab.home, columns, rows: 30 });
 }
 
-scenario('runtime-scan finds the three programs with their versions', async (lab) => {
+scenario('runtime-scan finds the programs with their versions', async (lab) => {
+  lab.set({ PATH: `${lab.env['PATH']}`.replace(PROGRAMS_PATH, `${PROGRAMS_PATH}:${NODE_PATH}`) });
   const { runtimes } = await lab.connector.json('runtime-scan');
   const found = objectsOf(runtimes).filter((one) => String(one['id']) in VERSIONS);
   expect(found.map((one) => one['id']).sort()).toEqual(Object.keys(VERSIONS).sort());
