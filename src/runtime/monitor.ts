@@ -52,6 +52,7 @@ export function createMonitor<Context>(options: MonitorOptions<Context>): Monito
   const running = new Map<string, Promise<void>>();
   const dirty = new Set<string>();
   const cancels = new Set<() => void>();
+  const everOwned = new Set<string>();
   const state = { closed: false, changed: () => {} };
 
   const scanFeed = async (feed: RuntimeFeed<Context>, withoutLive: boolean): Promise<void> => {
@@ -60,9 +61,23 @@ export function createMonitor<Context>(options: MonitorOptions<Context>): Monito
     const kept = result.failed
       ? { ...(scans.get(feed.id) ?? result.scan), problems: result.scan.problems }
       : result.scan;
-    scans.set(feed.id, kept);
-    if (!result.failed)
-      registry.replace(feed.id, withOrigin(result.scan.sightings, options.owned?.()), clock.now());
+    // The registry has the sightings; a second copy of 100,000 is not kept.
+    scans.set(feed.id, { ...kept, sightings: NO_SIGHTINGS });
+    if (!result.failed) registry.replace(feed.id, withOrigin(result.scan.sightings), clock.now());
+  };
+
+  /** Copies only whose origin is ours, or was: what was ours once must not stay so. */
+  const withOrigin = (sightings: readonly Sighting[]): readonly Sighting[] => {
+    const owned = options.owned?.();
+    if (!owned) return sightings;
+    for (const key of owned) everOwned.add(key);
+    if (everOwned.size === 0) return sightings;
+    return sightings.map((one) => {
+      const key = sessionKey(one.session);
+      if (!everOwned.has(key)) return one;
+      const origin = owned.has(key) ? 'connectorOwned' : (one.facts?.origin ?? 'unboundLocal');
+      return { ...one, facts: { ...one.facts, origin } };
+    });
   };
 
   // A scan that is asked for while one runs is made once more after it, however often it was asked for.
@@ -161,17 +176,4 @@ async function scanSafely<Context>(
   }
 }
 
-/** Said either way, since what was ours once must not stay so. */
-function withOrigin(
-  sightings: readonly Sighting[],
-  owned: ReadonlySet<string> | undefined,
-): readonly Sighting[] {
-  if (!owned) return sightings;
-  return sightings.map((one) => ({
-    ...one,
-    facts: {
-      ...one.facts,
-      origin: owned.has(sessionKey(one.session)) ? 'connectorOwned' : (one.facts?.origin ?? 'unboundLocal'),
-    },
-  }));
-}
+const NO_SIGHTINGS: readonly Sighting[] = [];

@@ -74,6 +74,25 @@ const states = (monitor: ReturnType<typeof createMonitor<null>>) =>
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('monitor', () => {
+  test('R-42: what a process of ours runs is ours as long as it runs; nothing else is copied', async () => {
+    const feed = fakeFeed('f', async () => scanOf(sighting('f', 'a', RUNNING), sighting('f', 'b', IDLE)));
+    const owned = { keys: new Set(['f:i:a']) };
+    const monitor = createMonitor({
+      feeds: [feed],
+      context: null,
+      clock: manualClock(),
+      owned: () => owned.keys,
+    });
+    const origins = () => monitor.registry.sessions().map((one) => one.origin);
+    await monitor.scan();
+    expect(origins()).toEqual(['connectorOwned', 'unboundLocal']);
+    owned.keys = new Set();
+    await monitor.scan();
+    expect(origins()).toEqual(['unboundLocal', 'unboundLocal']);
+    expect(monitor.registry.sessions()[1]?.facts.origin).toBeUndefined();
+    await monitor.close();
+  });
+
   test('a feed that fails costs only itself, and its old sessions stay', async () => {
     const good = fakeFeed('good', async () => scanOf(sighting('good', 'a', RUNNING)));
     const bad = fakeFeed('bad', async () => scanOf(sighting('bad', 'b', RUNNING)));

@@ -7,6 +7,7 @@ import {
   systemFiles,
   tryStat,
 } from '../../runtime/files/file-system.ts';
+import { sessionsWereFound } from '../../runtime/process/compile-policy.ts';
 import type { ProcessRow } from '../../runtime/process/table.ts';
 import type { ProcessHost } from '../../runtime/process/types.ts';
 import type { Sighting } from '../../runtime/session/session.ts';
@@ -65,6 +66,7 @@ export async function scanClaude(
   const homes = claudeHomes(context.env, context.home);
   const discoveries = homes.map((home) => discoverTranscripts(files, home, wanted));
   const found = newestOfEach(discoveries.flatMap((discovery) => discovery.transcripts));
+  sessionsWereFound(found.size);
   if (!options.only) forgetVanished(context, memory, discoveries);
 
   const reading = createReading(files, context.index, memory.transcripts);

@@ -1,6 +1,5 @@
 import { needsUser } from './project.ts';
 import type { Session } from './session.ts';
-import { sessionKey } from './session.ts';
 
 /** Ranks by need: who waits for the user, who works, who is there, and all the rest. */
 function need(session: Session): number {
@@ -30,8 +29,13 @@ function byTime(a: Session, b: Session): number {
   return (b.facts.lastActivityAt ?? 0) - (a.facts.lastActivityAt ?? 0) || byKey(a, b);
 }
 
+/** Part by part: a key is text, and making one for each comparison took 300 MB in a list of 107,000. */
 function byKey(a: Session, b: Session): number {
-  return compareText(sessionKey(a.ref), sessionKey(b.ref));
+  return (
+    compareText(a.ref.runtimeId, b.ref.runtimeId) ||
+    compareText(a.ref.instanceId, b.ref.instanceId) ||
+    compareText(a.ref.sessionId, b.ref.sessionId)
+  );
 }
 
 function compareText(a: string, b: string): number {

@@ -93,6 +93,7 @@ class SqliteIndex implements DatabaseIndex {
     this.#staged.set(key, { scope, path, entry });
     this.#dropped.delete(key);
     this.#loaded.get(scope)?.set(path, entry);
+    if (this.#staged.size >= STAGED_MOST) this.flush();
   }
 
   prune(scope: string, alive: ReadonlySet<string>): void {
@@ -223,6 +224,9 @@ class SqliteIndex implements DatabaseIndex {
 
 /** A reason of our own not to use the database. */
 class Unavailable extends Error {}
+
+/** Entries that wait for one transaction: a first look at 100,000 sessions must not hold them all twice. */
+const STAGED_MOST = 8192;
 
 /** Size of a page of the database, bytes. */
 const PAGE_BYTES = 32_768;

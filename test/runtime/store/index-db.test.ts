@@ -60,6 +60,15 @@ describe('what is kept', () => {
     expect(contents()).toEqual({ '/a': entry(1), '/b ü日本': entry(2) });
   });
 
+  test('a first look at 20,000 files is written in parts, and not all held until its end', () => {
+    const index = openIndex(home, { log });
+    index.load(SCOPE);
+    for (let n = 0; n < 20_000; n += 1) index.stage(SCOPE, `/${n}`, entry(n));
+    expect(Object.keys(contents()).length).toBeGreaterThan(10_000);
+    index.close();
+    expect(lines).toEqual([]);
+  });
+
   test('a later stage replaces; the loaded map shows it at once', () => {
     fill({ '/a': entry(1) });
     const index = openIndex(home);
