@@ -109,7 +109,7 @@ function lingerStep(place: Place, hands: DaemonHands): Step {
     id: 'linger',
     title: 'the daemon outlives the log-out',
     command: 'daemon install --linger',
-    undo: `daemon uninstall, or: loginctl disable-linger ${user}`,
+    undo: 'daemon uninstall',
     async look(sofar: Sofar): Promise<Finding> {
       if (!mayHold(sofar.get(SERVICE_ID))) return { kind: 'none' };
       if (await lingers({ run: hands.run }, user))
@@ -123,7 +123,9 @@ function lingerStep(place: Place, hands: DaemonHands): Step {
         },
         accept: async () => {
           const { done, notes } = await hands.control('install', { ...place, linger: true });
-          if (await lingers({ run: hands.run }, user)) return { result: 'done', says: [...done, ...notes] };
+          const alone = `To take back this alone: loginctl disable-linger ${user}`;
+          if (await lingers({ run: hands.run }, user))
+            return { result: 'done', says: [...done, ...notes, alone] };
           return { result: 'failed', says: notes, problem: 'daemon' };
         },
       };
