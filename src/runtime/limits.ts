@@ -226,6 +226,8 @@ export const NOTIFY = {
   webhookSeconds: 5,
   webhookMaxSeconds: 60,
   webhookPausesMs: [2 * SECOND, 10 * SECOND],
+  /** The pauses before a notice that no way could deliver is tried again (N5); in all less than {@link resumeMs}. */
+  againMs: [30 * SECOND, 2 * MINUTE, 6 * MINUTE],
   urlChars: 2_048,
   /** The desktop's notifier program. */
   desktopMs: 10 * SECOND,

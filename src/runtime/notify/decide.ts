@@ -3,7 +3,7 @@ import { type PublicState, publicState } from '../session/project.ts';
 import { type Fused, type Session, sessionKey } from '../session/session.ts';
 import { hasOpenTurn, type Outcome, outcomeOf, type SessionState } from '../session/state.ts';
 import { isAsked } from './asked.ts';
-import { compact, type Ledger } from './ledger.ts';
+import { compact, type Ledger, type Told } from './ledger.ts';
 import { EVENT_OF, folderName, type Notice } from './notice.ts';
 
 /** The kinds of news about sessions. */
@@ -29,6 +29,17 @@ export interface Decider {
   observe(sessions: readonly Session[], now: number): readonly Notice[];
   /** When something may become due without any change, epoch milliseconds. */
   nextAt(): number | undefined;
+  /** Takes back in the ledger that this was told, for the next start; nothing where something else was said since. */
+  release(notice: Notice): void;
+  /** Says in the ledger again that this is told; `false`, and nothing said, where it is no longer so. */
+  claim(notice: Notice): boolean;
+}
+
+/** What the ledger says of a session while a notice is told, and what it says where that fails (N5). */
+interface Claim {
+  readonly key: string;
+  readonly taken: Told | undefined;
+  readonly released: Told;
 }
 
 interface Rest {
@@ -58,12 +69,15 @@ interface Track {
   /** First rest of the present turn: where the patience for shells begins. */
   readonly firstRest?: number | undefined;
   readonly wait?: Wait | undefined;
+  /** What was told last. */
+  readonly notice?: Notice | undefined;
 }
 
 /** Creates the decider; see {@link Decider}. */
 export function createDecider(options: DecideOptions): Decider {
   const { ledger } = options;
   const state = { startedAt: 0, nextAt: undefined as number | undefined, tracks: new Map<string, Track>() };
+  const claims = new WeakMap<Notice, Claim>();
 
   const first = (session: Session, now: number): Track => {
     const { shown } = session;
@@ -188,9 +202,14 @@ export function createDecider(options: DecideOptions): Decider {
       const key = sessionKey(session.ref);
       const before = state.tracks.get(key);
       const seen = look(session, before ?? first(session, now), now);
+      const held = ledger.get(key);
       const after = due(session, seen, now);
       remember(key, before, after.track, now);
-      next.set(key, after.track);
+      for (const notice of after.notices) {
+        const released = compact({ ...held, open: seen.rest?.turn ?? held?.open, at: now });
+        claims.set(notice, { key, taken: ledger.get(key), released });
+      }
+      next.set(key, { ...after.track, notice: after.notices.at(-1) ?? after.track.notice });
       notices.push(...after.notices);
       const at = soonest(session, after.track, now);
       if (Number.isFinite(at)) state.nextAt = Math.min(at, state.nextAt ?? at);
@@ -207,6 +226,17 @@ export function createDecider(options: DecideOptions): Decider {
     },
     observe: pass,
     nextAt: () => state.nextAt,
+    release(notice) {
+      const claim = claims.get(notice);
+      if (claim && ledger.get(claim.key) === claim.taken) ledger.set(claim.key, claim.released);
+    },
+    claim(notice) {
+      const claim = claims.get(notice);
+      const track = claim && state.tracks.get(claim.key);
+      if (!claim?.taken || track?.notice !== notice || track.word !== notice.to) return false;
+      if (ledger.get(claim.key) === claim.released) ledger.set(claim.key, claim.taken);
+      return true;
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import { createDecider, type Decider } from './decide.ts';
 import type { StoredLedger } from './ledger.ts';
 import type { Notice } from './notice.ts';
 import { createRuntimeDecider, type RuntimeDecider } from './runtimes.ts';
-import type { Sink } from './sinks/sink.ts';
+import type { Sink, SinkResult } from './sinks/sink.ts';
 
 /** What the notifier watches: the daemon's one registry. */
 export interface NotifierSource {
@@ -33,6 +33,9 @@ export interface NotifierOptions {
   sinks(settings: NotificationSettings): readonly Sink[];
 }
 
+/** What became of one notice on one way; `unknown` where it was cut off. */
+type End = SinkResult['kind'] | 'unknown';
+
 /** How notifying goes, for `daemon status`. */
 export interface NotifierStatus {
   readonly enabled: boolean;
@@ -52,8 +55,9 @@ export interface Notifier {
 
 /**
  * Tells the owner what the registry shows, while notifications are on. What is to be told is written down before it is
- * told (N5): a crash in between loses one notice, and repeats none. A sink that fails is logged and counted; a notice is
- * not brought again, since its sinks try again by themselves where that makes sense.
+ * told (N5): a crash in between loses one notice, and repeats none. A sink that fails is logged and counted. Where all
+ * of them failed that is taken back, and the notice is brought again a few times while it is still true; one that any
+ * sink delivered, or that was cut off on its way, never is. News of runtimes is not brought again: it passes.
  */
 export function startNotifier(options: NotifierOptions): Notifier {
   const { source, config, ledger, scheduler, log } = options;
@@ -64,7 +68,9 @@ export function startNotifier(options: NotifierOptions): Notifier {
     ready: false,
     cancel: () => {},
   };
-  const lines = new Map<string, { waiting: number; last: Promise<void> }>();
+  const lines = new Map<string, { waiting: number; last: Promise<unknown> }>();
+  const retries = new Set<() => void>();
+  const telling = new Set<Promise<void>>();
   const ended = new AbortController();
   const settings = () => config.current().config.notifications;
 
@@ -97,39 +103,78 @@ export function startNotifier(options: NotifierOptions): Notifier {
       ...watching.sessions.observe(all, now),
       ...runtimeNews(watching.runtimes, source, settings(), now),
     ];
-    const unsaved = ledger.save();
-    if (unsaved !== undefined) log('warn', 'notify_ledger', { error: unsaved });
-    tell(news);
+    save();
+    tell(news, watching.sessions);
     const next = Math.min(watching.sessions.nextAt() ?? Infinity, watching.runtimes.nextAt() ?? Infinity);
     if (Number.isFinite(next)) state.cancel = scheduler.after(Math.max(1, next - now), look);
   };
 
-  /** Each sink goes at its own pace: a webhook that tries again keeps no banner back. */
-  const tell = (news: readonly Notice[]): void => {
-    counts.told += news.length;
-    const { privacy, notifications } = config.current().config;
-    const sinks = news.length > 0 ? options.sinks(notifications) : [];
-    for (const sink of sinks) {
-      for (const notice of news) enqueue(sink, withPrivacy(notice, privacy.titles));
-    }
+  const save = (): void => {
+    const unsaved = ledger.save();
+    if (unsaved !== undefined) log('warn', 'notify_ledger', { error: unsaved });
   };
 
-  const enqueue = (sink: Sink, notice: Notice): void => {
+  const tell = (news: readonly Notice[], decider: Decider): void => {
+    counts.told += news.length;
+    for (const notice of news) start(notice, decider, 0);
+  };
+
+  const start = (notice: Notice, decider: Decider, round: number): void => {
+    const sending = send(notice, decider, round).finally(() => telling.delete(sending));
+    telling.add(sending);
+  };
+
+  /** Each sink goes at its own pace: a webhook that tries again keeps no banner back. */
+  const send = async (notice: Notice, decider: Decider, round: number): Promise<void> => {
+    const { privacy, notifications } = config.current().config;
+    const shown = withPrivacy(notice, privacy.titles);
+    const sent = options.sinks(notifications).map((sink) => enqueue(sink, shown));
+    const ends = await Promise.all(sent);
+    if (ends.length === 0 || ends.some((end) => end !== 'failed')) return;
+    decider.release(notice);
+    save();
+    const pause = NOTIFY.againMs[round];
+    if (pause !== undefined && notice.session && !state.stopped) again(notice, decider, round + 1, pause);
+  };
+
+  const again = (notice: Notice, decider: Decider, round: number, pause: number): void => {
+    const cancel = scheduler.after(pause, () => {
+      retries.delete(cancel);
+      const isWanted = settings().enabled && wants(notice.kind) && state.watching?.sessions === decider;
+      if (!isWanted) return;
+      const isWait = notice.kind === 'approval' || notice.kind === 'input';
+      if (isQuiet(settings().quietHours, source.now())) {
+        if (isWait) again(notice, decider, round, NOTIFY.quietLookMs);
+        return;
+      }
+      if (!decider.claim(notice)) return;
+      save();
+      start(notice, decider, round);
+    });
+    retries.add(cancel);
+  };
+
+  const wants = (kind: Notice['kind']): boolean => kind !== 'test' && settings().states[kind];
+
+  const enqueue = (sink: Sink, notice: Notice): Promise<End> => {
     const line = lines.get(sink.name) ?? { waiting: 0, last: Promise.resolve() };
     lines.set(sink.name, line);
     if (line.waiting >= NOTIFY.queued) {
       counts.failed += 1;
       log('warn', 'notify_dropped', { event: notice.event, sink: sink.name, reason: 'queue' });
-      return;
+      return Promise.resolve('failed');
     }
     line.waiting += 1;
-    line.last = line.last.then(async () => {
-      if (!state.stopped) await deliver(sink, notice);
+    const end = line.last.then(async () => {
+      const result = state.stopped ? 'failed' : await deliver(sink, notice);
       line.waiting -= 1;
+      return result;
     });
+    line.last = end;
+    return end;
   };
 
-  const deliver = async (sink: Sink, notice: Notice): Promise<void> => {
+  const deliver = async (sink: Sink, notice: Notice): Promise<End> => {
     const result = await sink.send(notice, ended.signal);
     if (result.kind === 'delivered') counts.delivered += 1;
     else {
@@ -144,6 +189,7 @@ export function startNotifier(options: NotifierOptions): Notifier {
       outcome: result.kind,
       ...reason,
     });
+    return result.kind === 'failed' && ended.signal.aborted ? 'unknown' : result.kind;
   };
 
   const unlisten = [source.onChange(look), config.onChange(look)];
@@ -165,8 +211,10 @@ export function startNotifier(options: NotifierOptions): Notifier {
       state.stopped = true;
       state.cancel();
       for (const end of unlisten) end();
+      for (const cancel of retries) cancel();
       ended.abort();
       await Promise.all([...lines.values()].map(({ last }) => last));
+      await Promise.all(telling);
       ledger.save();
     },
   };

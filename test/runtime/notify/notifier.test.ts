@@ -155,6 +155,95 @@ describe('the notifier', () => {
     await b.notifier.stop();
   });
 
+  const tries = (results: readonly SinkResult['kind'][]) => {
+    const left = [...results];
+    const told: string[] = [];
+    const send = async ({ id }: Notice): Promise<SinkResult> => {
+      told.push(id);
+      return left.shift() === 'delivered' ? delivered : { kind: 'failed', reason: 'gone' };
+    };
+    return { told, send };
+  };
+
+  test('N5: what no way could deliver is taken back, and brought again until one does', async () => {
+    const { told, send } = tries(['failed', 'failed', 'delivered']);
+    const home = tempFolder(cleanup);
+    const b = await bench({ command: send }, {}, home);
+    const through = () => openLedger(join(home, LEDGER_NAME)).get('codex:transcripts:a')?.through;
+    await b.show(working(1));
+    await b.show(done(1, 2));
+    await b.time.advance(NOTIFY.settleMs);
+    expect([told.length, through()]).toEqual([1, undefined]);
+    await b.time.advance(NOTIFY.againMs[0]);
+    expect([told.length, through()]).toEqual([2, undefined]);
+    await b.time.advance(NOTIFY.againMs[1]);
+    expect([told.length, through()]).toEqual([3, T + 2]);
+    await b.time.advance(10 * NOTIFY.resumeMs);
+    expect(new Set(told).size).toBe(1);
+    expect(told).toHaveLength(3);
+    expect(b.notifier.status()).toMatchObject({ told: 1, delivered: 1, failed: 2 });
+    await b.notifier.stop();
+  });
+
+  test('N5: it is not brought again for ever, nor where another way delivered it', async () => {
+    const [never, first, second] = [tries([]), tries([]), tries(['delivered'])];
+    const b = await bench({ command: never.send });
+    const both = await bench({ command: first.send, webhook: second.send });
+    for (const one of [b, both]) {
+      await one.show(working(1));
+      await one.show(done(1, 2));
+      await one.time.advance(10 * NOTIFY.resumeMs);
+    }
+    expect(never.told).toHaveLength(1 + NOTIFY.againMs.length);
+    expect([first.told.length, second.told.length]).toEqual([1, 1]);
+    await b.notifier.stop();
+    await both.notifier.stop();
+  });
+
+  test('N5: what is no longer so is not brought again: a wait that was answered, a turn after which another began', async () => {
+    const { told, send } = tries([]);
+    const b = await bench({ command: send });
+    const asks = session(waitingOn('tool'), { opened: T + 1, at: T + 2 });
+    await b.show(working(1));
+    await b.show(asks);
+    await b.time.advance(NOTIFY.settleMs);
+    expect(told).toHaveLength(1);
+    await b.show(working(1));
+    await b.time.advance(10 * NOTIFY.resumeMs);
+    expect(told).toHaveLength(1);
+    await b.show(done(1, b.time.at));
+    await b.time.advance(NOTIFY.settleMs);
+    expect(told).toHaveLength(2);
+    await b.show(working(b.time.at));
+    await b.time.advance(10 * NOTIFY.resumeMs);
+    expect(told).toHaveLength(2);
+    await b.notifier.stop();
+  });
+
+  test('N5 N3: one that was never delivered is told by the next start, and one cut off on its way is not', async () => {
+    const cut = Promise.withResolvers<SinkResult>();
+    const gone: Send = async () => ({ kind: 'failed', reason: 'gone' });
+    for (const [send, again] of [
+      [gone, 1],
+      [() => cut.promise, 0],
+    ] as const) {
+      const home = tempFolder(cleanup);
+      const b = await bench({ command: send }, {}, home);
+      await b.show(working(1));
+      await b.show(done(1, 2));
+      await b.time.advance(NOTIFY.settleMs);
+      const stopped = b.notifier.stop();
+      if (again === 0) cut.resolve({ kind: 'failed', reason: 'stopped' });
+      await stopped;
+      const { told, send: next } = recorder();
+      const after = await bench({ command: next }, {}, home);
+      await after.show(done(1, 2));
+      await after.time.advance(10 * NOTIFY.settleMs);
+      expect(told).toHaveLength(again);
+      await after.notifier.stop();
+    }
+  });
+
   test('a way that never comes back has a bounded queue', async () => {
     const b = await bench({ webhook: () => new Promise(() => {}) });
     const many = Array.from({ length: NOTIFY.queued + 5 }, (_, i) => `s${i}`);
