@@ -117,6 +117,7 @@ function Install-ShadowobConnector {
     }
     Move-ShadowobIntoPlace $new $final $aside
     Write-Host "Installed ${final}: $shown"
+    Write-Host "Next: & '$final' setup"
   } finally {
     Remove-Item -LiteralPath $work -Recurse -Force -ErrorAction SilentlyContinue
     Remove-Item -LiteralPath $aside -Force -ErrorAction SilentlyContinue

@@ -326,6 +326,7 @@ main() {
   mv -f "$work/$NAME" "$final" || fail "cannot put it at $final"
   made_dir=''
   say "Installed $final: $shown"
+  say "Next: $final setup"
   advise_path
 }
 

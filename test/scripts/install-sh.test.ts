@@ -190,7 +190,7 @@ describe.skipIf(process.platform === 'win32')('install.sh', () => {
       expect(outcome.code).toBe(0);
       expect(statSync(installed()).mode & 0o777).toBe(0o755);
       expect(namesIn(bin())).toEqual([NAME]);
-      expect(outcome.out).toContain(`Installed ${installed()}: 0.1.0 ${ASSET}`);
+      expect(outcome.out).toContain(`Installed ${installed()}: 0.1.0 ${ASSET}\nNext: ${installed()} setup\n`);
       expect(outcome.out).toContain(`export PATH="${bin()}:$PATH"`);
       expect(readFileSync(join(home, '.zshrc'), 'utf8')).toBe('# mine\n');
       expect(namesIn(home)).toEqual(['.local', '.zshrc', 'tools']);

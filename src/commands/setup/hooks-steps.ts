@@ -72,7 +72,7 @@ function carryOut(plan: Extract<HooksPlan, { kind: 'changes' }>): Deed {
 function trustStep(integration: Integration, context: HooksContext): Step {
   return {
     id: trustId(integration),
-    title: `${integration.label} trusts them`,
+    title: `the trust of ${integration.label}`,
     command: `install-hooks --runtime ${integration.id} --trust-codex`,
     // What a runtime trusts is worth nothing without the hooks that it is about.
     undo: `uninstall-hooks --runtime ${integration.id}`,
@@ -105,6 +105,8 @@ async function lookAtTrust(integration: Integration, context: HooksContext, sofa
 
 async function give(consent: Consent): Promise<Deed> {
   const outcome = await consent.give();
-  if (outcome.kind === 'given') return { result: 'done', says: [outcome.message] };
+  // The runtime wrote it into its own settings, and only the runtime takes it out of there (T3).
+  const stays = 'It stays in the runtime’s own settings when the hooks go, and means nothing without them.';
+  if (outcome.kind === 'given') return { result: 'done', says: [outcome.message, stays] };
   return { result: 'failed', says: [outcome.message, ...outcome.byHand], problem: 'refused' };
 }

@@ -107,7 +107,7 @@ function lingerStep(place: Place, hands: DaemonHands): Step {
   const user = userInfo().username;
   return {
     id: 'linger',
-    title: 'the daemon outlives the log-out',
+    title: 'lingering after the log-out',
     command: 'daemon install --linger',
     undo: 'daemon uninstall',
     async look(sofar: Sofar): Promise<Finding> {

@@ -170,7 +170,10 @@ describe('hooks', () => {
       question: { text: 'Trust them?', fallback: false },
       declined: ['It runs none.'],
     });
-    expect(await offer.accept()).toEqual({ result: 'done', says: ['It trusts them.'] });
+    expect(await offer.accept()).toMatchObject({
+      result: 'done',
+      says: ['It trusts them.', expect.stringContaining('means nothing without them')],
+    });
     const [, known] = hooksSteps([trusting(plan, 'yes')], s.context());
     expect(await look(known, new Map([['hooks:codex', 'done']]))).toMatchObject({ kind: 'already' });
   });
