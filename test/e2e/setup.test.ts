@@ -156,10 +156,12 @@ describe.skipIf(process.platform === 'win32')('setup', () => {
         wrapper: 'declined',
       },
     ]);
+    // A hook does not wait for a daemon that is slow to answer: its journal is as good.
+    const arrives = [{ kind: expect.stringMatching(/^(daemon|journal)$/) }];
     expect(told(first).proof).toMatchObject({
       hooks: [
-        { runtimeId: 'claude-code', installed: 'yes', arrives: [{ kind: 'daemon' }] },
-        { runtimeId: 'codex', installed: 'yes', arrives: [{ kind: 'daemon' }] },
+        { runtimeId: 'claude-code', installed: 'yes', arrives },
+        { runtimeId: 'codex', installed: 'yes', arrives },
       ],
       daemon: { running: true },
     });
