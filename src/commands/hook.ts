@@ -8,7 +8,7 @@ import {
 import { appendJournal } from '../runtime/daemon/journal/writer.ts';
 import { FIELDS_READ, type Fields, type HookOp, mapHook, textOf } from '../runtime/daemon/sink/mapping.ts';
 import { glanceOnLinux, ownerPid, type ProcessGlance } from '../runtime/daemon/sink/owner.ts';
-import { post } from '../runtime/daemon/sink/post.ts';
+import { type Patience, post } from '../runtime/daemon/sink/post.ts';
 import { fieldsOfPrefix } from '../runtime/daemon/sink/prefix.ts';
 import { readBounded } from '../runtime/daemon/sink/stdin.ts';
 import { formatNanos } from '../runtime/daemon/stamp.ts';
@@ -183,12 +183,19 @@ async function report(socketPath: string, record: JournalRecord, deps: HookDeps)
   });
   const line = `${JSON.stringify({ service: 'sessions', op: record.op, payload: payloadOf(record) })}\n`;
   const address = endpointOf(socketPath, deps.platform).path;
-  const outcome = await deps.post(
-    address,
-    line,
-    journal === 'journaled' ? HOOK.journaledWaitMs : HOOK.waitMs,
-  );
+  const outcome = await deps.post(address, line, patienceFor(journal === 'journaled', deps.platform));
   say(deps, 'session_hook_report', { outcome });
+}
+
+/**
+ * A socket keeps what was written for a service that takes its time, and the journal has it too: nothing is gained by
+ * waiting for one that is busy. A named pipe forgets what was not read when its writer leaves.
+ */
+function patienceFor(journaled: boolean, platform: NodeJS.Platform): Patience {
+  if (!journaled) return { allMs: HOOK.waitMs };
+  return platform === 'win32'
+    ? { allMs: HOOK.journaledWaitMs }
+    : { allMs: HOOK.journaledWaitMs, replyMs: HOOK.journaledReplyMs };
 }
 
 function skip(deps: HookDeps, gate: 'usage' | 'read' | 'json' | 'identity' | 'event'): void {

@@ -84,6 +84,8 @@ export const HOOK = {
   stdinBytes: MIB,
   /** How long a reply may take when the journal holds the event already. */
   journaledWaitMs: 150,
+  /** Of that, for the reply alone where the system keeps what was written for a reader that is busy. */
+  journaledReplyMs: 1,
   /** The same without a journal line (K-14, S-403). */
   waitMs: 2 * SECOND,
   /** How long stdin may stay open without its end. */

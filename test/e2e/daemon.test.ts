@@ -189,9 +189,10 @@ describe('one registry behind both services', () => {
     const stream = await b.wire();
     await stream.ask(ask('connector', 'subscribe'));
     await b.hook('UserPromptSubmit');
+    // The frame comes first: a hook does not wait for the service to have heard it.
+    const frame = await until(stream, (one) => one.payload.sessions.some((row) => row.sessionId === ID));
     const { payload } = await wire.ask(ask('sessions', 'list'));
     expect(payload).toMatchObject({ sessions: [{ session_id: ID, state: 'working', agent: 'claude' }] });
-    const frame = await until(stream, (one) => one.payload.sessions.some((row) => row.sessionId === ID));
     expect(frame.payload).toMatchObject({ version: 1, sessions: [{ sessionId: ID, state: 'running' }] });
     const list = JSON.parse((await b.run('session-list', '--json')).stdout);
     expect(list.sessions).toMatchObject([

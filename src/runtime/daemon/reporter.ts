@@ -37,7 +37,7 @@ export function createReporter(options: ReporterOptions): Reporter {
     for (let report = state.queue.shift(); report; report = state.queue.shift()) {
       const { op, payload } = report;
       const line = `${JSON.stringify({ service: 'sessions', op, payload })}\n`;
-      const outcome = await send(options.address, line, waitMs);
+      const outcome = await send(options.address, line, { allMs: waitMs });
       options.done?.(report, outcome);
       // A service that took its time gets only what still counts: the newest of each session.
       if (outcome === 'timeout') state.queue = newest(state.queue);

@@ -4,20 +4,29 @@ export type PostOutcome = 'delivered' | 'daemon_rejected' | 'timeout' | 'transpo
 /** Longest reply that is looked at; ours are some bytes. */
 const REPLY_BYTES = 64 * 1024;
 
+/** How long a report may take, milliseconds. */
+export interface Patience {
+  /** Connecting, writing and the reply (S-403). */
+  readonly allMs: number;
+  /** The reply, once the whole line is with the system: from then on it arrives, whoever has left. */
+  readonly replyMs?: number;
+}
+
 /**
- * Sends one line to the service and waits for its reply, at most so many milliseconds in all: connecting, writing
- * and the reply (S-403). What comes back decides the outcome and nothing else (S-402). Never rejects.
+ * Sends one line to the service and waits for its reply, as long as its caller has patience. What comes back decides the outcome and nothing else (S-402). Never rejects.
  *
  * `Bun.connect` rather than `node:net`: the latter takes as long to load as the rest of the sink.
  */
-export function post(address: string, line: string, waitMs: number): Promise<PostOutcome> {
+export function post(address: string, line: string, patience: Patience): Promise<PostOutcome> {
   const { promise, resolve } = Promise.withResolvers<PostOutcome>();
-  const timer = setTimeout(() => resolve('timeout'), waitMs);
+  const timers = [setTimeout(() => resolve('timeout'), patience.allMs)];
   const state = { rest: Buffer.from(line, 'utf8'), reply: '' };
 
   const push = (socket: { write(bytes: Uint8Array): number }): void => {
     const written = socket.write(state.rest);
     state.rest = state.rest.subarray(Math.max(0, written));
+    if (state.rest.length > 0 || patience.replyMs === undefined) return;
+    timers.push(setTimeout(() => resolve('timeout'), patience.replyMs));
   };
 
   Bun.connect({
@@ -40,7 +49,7 @@ export function post(address: string, line: string, waitMs: number): Promise<Pos
     },
   }).catch(() => resolve('transport_failed'));
 
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(() => timers.forEach(clearTimeout));
 }
 
 function isGood(reply: string): boolean {
