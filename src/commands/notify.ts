@@ -1,6 +1,6 @@
 import { readConfig } from '../runtime/config/read.ts';
 import type { NotificationSettings } from '../runtime/config/schema.ts';
-import { systemScheduler } from '../runtime/daemon/clock.ts';
+import { waitingScheduler } from '../runtime/daemon/clock.ts';
 import { ConnectorError, EXIT } from '../runtime/errors.ts';
 import type { Notice } from '../runtime/notify/notice.ts';
 import { sinksOf } from '../runtime/notify/sinks/all.ts';
@@ -59,7 +59,7 @@ export async function trySinks(
     platform: world.platform,
     env: world.env,
     run,
-    scheduler: systemScheduler,
+    scheduler: waitingScheduler,
     agent: `shadowob-connector/${world.version}`,
   };
   const chosen = sinksOf(settings, host).filter(({ name }) => wanted === undefined || name === wanted);

@@ -28,6 +28,17 @@ export const systemScheduler: Scheduler = {
   },
 };
 
+/**
+ * Timers that a command waits for. They keep the process alive: while only others are pending, Bun 1.4.5 does not sleep
+ * in an `await` of the main module, but asks again and again, with all of one core.
+ */
+export const waitingScheduler: Scheduler = {
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 /** Repeats until cancelled; a run that throws has ended its own series only by its own choice, so it must not throw. */
 export function every(scheduler: Scheduler, ms: number, run: () => void): () => void {
   const state = { cancel: () => {} };

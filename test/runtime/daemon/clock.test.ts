@@ -1,0 +1,14 @@
+import { expect, spyOn, test } from 'bun:test';
+import { systemScheduler, waitingScheduler } from '../../../src/runtime/daemon/clock.ts';
+
+test('the timers of a service keep no process alive, those that a command waits for do', () => {
+  const made = spyOn(globalThis, 'setTimeout');
+  try {
+    const cancels = [systemScheduler, waitingScheduler].map((one) => one.after(60_000, () => {}));
+    const held = made.mock.results.map(({ value }) => value.hasRef());
+    for (const cancel of cancels) cancel();
+    expect(held).toEqual([false, true]);
+  } finally {
+    made.mockRestore();
+  }
+});
