@@ -94,11 +94,13 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
       await until(`"${what}" by ${key}`, pressed, { explain: screen });
     },
     async ended() {
+      // The terminal is closed a moment before tmux has the code, or the signal, that the program ended with.
       const status = async () => {
-        const [dead, code] = (await tmux('display-message', '-p', '#{pane_dead} #{pane_dead_status}')).split(
-          ' ',
-        );
-        return dead === '1' ? { code: Number(code) } : undefined;
+        const format = '#{pane_dead} #{pane_dead_status} #{pane_dead_signal}';
+        const [dead, code, signal] = (await tmux('display-message', '-p', format)).trimEnd().split(' ');
+        if (dead !== '1') return undefined;
+        if (code) return { code: Number(code) };
+        return signal ? { code: 128 + Number(signal) } : undefined;
       };
       return (await until('the end of the program', status, { explain: screen })).code;
     },
