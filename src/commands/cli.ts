@@ -60,7 +60,8 @@ function report(thrown: unknown, json: boolean, style: Style): number {
       printErr(`${thrown.stack ?? ''}\n`);
     }
   } catch (again) {
-    if (!(again instanceof ReaderGone)) throw again;
+    // A full disk under stdout takes no document either; stderr can still say so.
+    if (!(again instanceof ReaderGone)) printErr(`shadowob-connector: ${reasonOf(again)}\n`);
   }
   return error.exitCode;
 }

@@ -21,18 +21,20 @@ export function parseCommandArgs<Args extends ArgsDef>(
   argv: readonly string[],
 ): ParsedArgs<Args> {
   const defs: ArgsDef = { ...command.args, ...COMMON_ARGS };
-  const next = `See: shadowob-connector ${command.name} --help`;
+  // The overview has no name of its own.
+  const name = command.name || 'shadowob-connector';
+  const next = `See: ${['shadowob-connector', command.name, '--help'].filter((word) => word !== '').join(' ')}`;
   const { values, positionals } = readWords(defs, argv, next);
   const places = Object.entries(defs).filter(([, def]) => def.type === 'positional');
   if (positionals.length > places.length) {
     throw new ConnectorError(
       'usage',
-      `${command.name} does not take "${positionals[places.length] ?? ''}"`,
-      next,
+      `${name} does not take "${positionals[places.length] ?? ''}"`,
+      command.name === '' ? `A command comes before its options. ${next}` : next,
     );
   }
   const missing = places.slice(positionals.length).find(([, def]) => def.required === true);
-  if (missing) throw new ConnectorError('usage', `${command.name} needs ${missing[0].toUpperCase()}`, next);
+  if (missing) throw new ConnectorError('usage', `${name} needs ${missing[0].toUpperCase()}`, next);
   for (const [i, [name]] of places.entries()) {
     const word = positionals[i];
     if (word !== undefined) values[name] = word;

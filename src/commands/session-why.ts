@@ -70,6 +70,12 @@ export function concerns(problem: ScanProblem, session: Session): boolean {
   return session.facts.file !== undefined && problem.subject.includes(session.ref.sessionId);
 }
 
+/** A copied home, or a rewound session: which file counts would else be a riddle. */
+function filesWords({ facts }: Session): string {
+  const files = facts.lineage?.segments;
+  return files === undefined || files < 2 ? '' : `  (the newest of ${files} with this id)`;
+}
+
 function skippedIn(session: Session): number {
   return session.own.chain.reduce((sum, link) => sum + (link.skipped ?? 0), 0);
 }
@@ -133,7 +139,7 @@ function whyText(
     '',
     skippedText(skippedIn(session)),
     ...problems.map((problem) => `${problem.subject}: ${problem.reason} (${problem.skipped} left out)`),
-    ...(facts.file ? [`File: ${shortPath(facts.file, world.home)}`] : []),
+    ...(facts.file ? [`File: ${shortPath(facts.file, world.home)}${filesWords(session)}`] : []),
   ];
   return lines.join('\n');
 }

@@ -39,6 +39,26 @@ const bad: [string, string[], string][] = [
   ['a missing word', [], 'session-send needs ID'],
 ];
 
+test('options before the command: the message names the program, and says where a command stands', () => {
+  const nameless = defineCommand({
+    name: '',
+    summary: '',
+    details: '',
+    args: {},
+    examples: [],
+    run: async () => ({ kind: 'verbatim', text: '' }),
+  });
+  const refused = () => parseCommandArgs(nameless, ['--json', 'session-list']);
+  expect(refused).toThrow('shadowob-connector does not take "session-list"');
+  try {
+    refused();
+  } catch (thrown) {
+    expect((thrown as ConnectorError).next).toBe(
+      'A command comes before its options. See: shadowob-connector --help',
+    );
+  }
+});
+
 describe('command lines', () => {
   for (const [name, argv, want] of good) {
     test(name, () => expect(parseCommandArgs(command, argv)).toMatchObject(want));

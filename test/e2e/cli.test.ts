@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { readdirSync } from 'node:fs';
+import { cpSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { EXIT } from '../../src/runtime/errors.ts';
 import { compiledBinary } from '../helpers/binary.ts';
 import { bareEnvironment, cli, temporaryHome } from '../helpers/cli.ts';
@@ -200,6 +201,37 @@ describe('the executable, over recorded sessions', () => {
     });
     expect(await child.exited).toBe(0);
     expect(await new Response(child.stderr).text()).toBe('');
+  });
+
+  test.skipIf(process.platform !== 'linux')(
+    'a full disk under stdout is one line, with JSON, too',
+    async () => {
+      using home = temporaryHome();
+      const binary = await compiledBinary();
+      for (const words of ['session-list', 'session-list --json']) {
+        const child = Bun.spawn(['sh', '-c', `"$1" ${words} > /dev/full`, 'sh', binary], {
+          cwd: home.path,
+          env: bareEnvironment(home.path),
+          stderr: 'pipe',
+        });
+        const stderr = await new Response(child.stderr).text();
+        expect([await child.exited, stderr]).toEqual([1, expect.stringContaining('ENOSPC')]);
+        expect(stderr).not.toContain('at writeSync');
+      }
+    },
+  );
+
+  test('R-32 of two homes with one session the newest counts, and session-why says that there are two', async () => {
+    using home = temporaryHome();
+    const id = layClaude(home.path, 'h-simple', 500_000);
+    const other = join(home.path, 'other');
+    cpSync(join(home.path, '.claude'), other, { recursive: true });
+    const options = { home: home.path, env: { CLAUDE_CONFIG_DIR: other } };
+    const why = await cli(['session-why', id], options);
+    expect(why.stdout).toContain(`other/projects/`);
+    expect(why.stdout).toContain('(the newest of 2 with this id)');
+    const list = JSON.parse((await cli(['session-list', '--json'], options)).stdout);
+    expect(list.sessions).toHaveLength(1);
   });
 
   test('R-28 without --all, JSON stays under a megabyte and says what it left out', async () => {

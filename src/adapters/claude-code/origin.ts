@@ -2,7 +2,7 @@ import type { Line } from '../../runtime/files/jsonl.ts';
 import { neverCompileTwice } from '../../runtime/process/compile-policy.ts';
 import { kindOf, rowOf } from './lines.ts';
 import type { Envelope, Row } from './rows.ts';
-import { addTitle, type Titles } from './titles.ts';
+import { addTitle, hasWords, type Titles } from './titles.ts';
 import { objectOf, textOf, timeOf } from './values.ts';
 
 /** What the start of a transcript says: where the session comes from, and what its first prompt was. */
@@ -21,10 +21,10 @@ const COPY_SLACK_MS = 2_000;
 /** Print mode begins a file with notes of its queue, among these many lines. */
 const NOTES_AT_START = 8;
 
-/** True for the first prompt of a person; reading a head stops there. */
+/** True for the first words of a person, a picture alone is none; reading a head stops there. */
 export function isFirstPrompt(line: Line): boolean {
   const row = rowOf(line);
-  return row.kind === 'prompt' && row.by === 'user';
+  return row.kind === 'prompt' && row.by === 'user' && hasWords(row.text);
 }
 
 /** Reads the start of a transcript. */

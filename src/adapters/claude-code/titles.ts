@@ -28,6 +28,11 @@ export function addTitle(titles: Titles, row: Row): Titles {
   return prompt ? { ...titles, prompt } : titles;
 }
 
+/** Whether a prompt says anything that a title can be made of: not so a pasted picture, or what an editor adds alone. */
+export function hasWords(prompt: string): boolean {
+  return withoutWrappers(prompt).trim() !== '';
+}
+
 /**
  * A prompt without the blocks that the program or an editor puts around it: reminders, what is selected in an
  * editor, attached images. What is left is what the person wrote.

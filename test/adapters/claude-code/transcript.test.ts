@@ -45,6 +45,13 @@ function word(text: string | Uint8Array): string {
 }
 const START = rows.prompt('Build it') + rows.call('Bash', { command: 'make' });
 
+test('C11 a picture alone, or what an editor adds alone, is no title: the first words are', () => {
+  const picture = rows.prompt('').replace('"content":""', '"content":[{"type":"image","source":{}}]');
+  const selected = rows.prompt('<ide_opened_file>/a.ts</ide_opened_file>', 1_000);
+  writeFileSync(path, picture + selected + rows.done() + rows.prompt('What is in it?', 9_000) + rows.done());
+  expect(read().titles.prompt).toBe('What is in it?');
+});
+
 describe('transcript: what a crash, an editor or a disk may leave (X1, X3, X6, X13)', () => {
   test('X1 half of a last line is not there yet', () => {
     const end = rows.result() + rows.done();
