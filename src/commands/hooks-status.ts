@@ -14,7 +14,7 @@ export const hooksStatus = defineCommand({
   name: 'hooks-status',
   summary: 'say whether hooks are installed, trusted, loaded, and arrive',
   details:
-    'Says four things apart. Installed: our hooks stand in the file as this program would write them. Trusted: the runtime would run them, by its own word (only Codex asks). Loaded: an event of the runtime itself was heard since they were installed. Arrives: a marked event, fired through the installed command as the runtime would, came to the daemon, or to the journal that it reads when it starts. Leaves with 51 where a runtime on this computer lacks one of the first two, or the event does not arrive.',
+    'Says four things apart. Installed: our hooks stand in the file as this program would write them. Trusted: the runtime would run them, by its own word (only Codex asks; Claude Code runs none under disableAllHooks). Loaded: an event of the runtime itself was heard since they were installed. Arrives: a marked event, fired through the installed command as the runtime would, came to the daemon, or to the journal that it reads when it starts. Leaves with 51 where a runtime on this computer lacks one of the first two, or the event does not arrive.',
   args: {
     ...HOOKS_ARGS,
     fire: {

@@ -112,11 +112,12 @@ function dataAt({ editor }: HooksContext, path: string): Data {
 function installNotes(data: Data, events: ClaudeEvents): readonly string[] {
   return [
     ...shapeNotes(misshapen(data, events.install), events.install.length),
-    ...(lookup(data, ['disableAllHooks']) === true
-      ? ['No hook runs at all: "disableAllHooks" is true in this file.']
-      : []),
+    ...(isOff(data) ? ['No hook runs at all: "disableAllHooks" is true in this file.'] : []),
   ];
 }
+
+/** Claude Code runs no hook of any file then. */
+const isOff = (data: Data): boolean => lookup(data, ['disableAllHooks']) === true;
 
 function versionNotes(programs: readonly { readonly version?: string }[]): readonly string[] {
   const { install } = eventsFor(programs);
@@ -150,6 +151,7 @@ async function look(context: HooksContext): Promise<HooksStatus> {
   return {
     ...base,
     installed: held.length === 0 ? 'no' : complete ? 'yes' : 'partly',
+    trusted: isOff(data) ? 'no' : 'unneeded',
     notes: [
       ...(held.length > 0 && missing.length > 0 ? [`Missing: ${missing.join(', ')}.`] : []),
       ...(stale.length > 0

@@ -337,6 +337,8 @@ describe('status (R-48)', () => {
     using one = stage();
     one.write(FILE, '{"disableAllHooks": true}');
     carryOut(await claudeCode.planInstall(one.context()));
-    expect((await claudeCode.status(one.context())).notes.join()).toContain('"disableAllHooks" is true');
+    const status = await claudeCode.status(one.context());
+    expect(status.notes.join()).toContain('"disableAllHooks" is true');
+    expect([status.installed, status.trusted]).toEqual(['yes', 'no']);
   });
 });
