@@ -71,13 +71,7 @@ export function controlDaemon(action: ControlAction, world: World, place: Place)
 async function start(world: World, place: Place): Promise<ControlOutcome> {
   const client = clientOf(world, place.socketPath);
   const running = await ping(client);
-  if (running) {
-    return {
-      running,
-      done: [`already running (pid ${running.pid}, version ${running.version})`],
-      notes: skew(running, world),
-    };
-  }
+  if (running) return alreadyRunning(running, world);
   const manager = managerOf(world, place.home);
   if (!manager || manager.kind === 'windows-task') return startAlone(world, place);
   return armed(world, place, await manager.install(specOf(world, place.socketPath, place.home)));
@@ -125,11 +119,24 @@ async function startAlone(world: World, place: Place): Promise<ControlOutcome> {
       notes: [`It runs detached, in a session of its own; ${login}.`],
     };
   }
+  // Somebody else's start was quicker: what was asked for is true all the same.
+  const other = likelyHolder(place.socketPath)
+    ? await waitForAnswer(clientOf(world, place.socketPath))
+    : undefined;
+  if (other) return alreadyRunning(other, world);
   throw new ConnectorError(
     'daemon',
     `the daemon did not start: ${said.why}`,
     'See: shadowob-connector daemon logs',
   );
+}
+
+function alreadyRunning(running: Running, world: World): ControlOutcome {
+  return {
+    running,
+    done: [`already running (pid ${running.pid}, version ${running.version})`],
+    notes: skew(running, world),
+  };
 }
 
 function startedWords(running: Running): string {

@@ -125,6 +125,16 @@ describe('the daemon, from the outside', () => {
     }
   }, 30_000);
 
+  test('S-338: started three times at once there is one daemon, and each start tells of it', async () => {
+    const b = bench();
+    const all = await Promise.all(Array.from({ length: 3 }, () => b.run('daemon', 'start')));
+    expect(all.map((one) => [one.code, one.stdout])).toEqual(
+      all.map(() => [0, expect.stringMatching(/^(started|already running) \(pid \d+/)]),
+    );
+    const pid = await pidOf(b);
+    expect(new Set(all.map((one) => /pid (\d+)/.exec(one.stdout)?.[1]))).toEqual(new Set([String(pid)]));
+  }, 60_000);
+
   test('S-339 S-336: `daemon stop` leaves no process and no socket; a second one has nothing to do', async () => {
     const b = bench();
     await b.run('daemon', 'start');
