@@ -60,6 +60,8 @@ export const sessionSend = defineCommand({
     const context = controlContext(world, args);
     const send = capable(control, 'send', ref.runtimeId).bind(control);
     const swept = await sweepLines(context);
+    // Nothing has gone out yet: whoever has interrupted us meanwhile does not want it sent.
+    world.signal.throwIfAborted();
     const run: Sending = {
       world,
       context,
@@ -134,20 +136,29 @@ export function sendDocument(
   };
 }
 
+interface Seen {
+  last?: ControlEvent;
+  session?: SessionRef;
+  queued?: boolean;
+}
+
 /** Follows to the end: events as they come. */
 function following(run: Sending, abortsToo: boolean): Answer {
-  const seen: { last?: ControlEvent; session?: SessionRef } = {};
+  const seen: Seen = {};
   return {
     kind: 'events',
     async *lines(signal) {
       const printer = createEventPrinter();
       for (const text of run.notes) yield lineOf({ type: 'note', at: run.world.now(), text }, printer);
       const leave = new AbortController();
-      const onStop = (): void => void stop(run, seen.session, abortsToo, leave);
+      const onStop = (): void => void stop(run, seen, abortsToo, leave);
       signal.addEventListener('abort', onStop, { once: true });
       for await (const event of run.events(leave.signal)) {
         seen.last = event;
+        if (event.type === 'queued') seen.queued = true;
         if (event.type === 'accepted') seen.session = event.session;
+        // The interrupt came before the runtime had the message: what it asked for is done now.
+        if (signal.aborted && (event.type === 'accepted' || event.type === 'queued')) onStop();
         yield lineOf(event, printer);
       }
       signal.removeEventListener('abort', onStop);
@@ -164,18 +175,28 @@ function lineOf(event: ControlEvent, printer: ReturnType<typeof createEventPrint
   return { data: eventData(event), text: (style) => printer(event, style) };
 }
 
-/** Ctrl-C leaves the turn running, unless it was asked to stop it; then its end is still waited for. */
+/**
+ * Ctrl-C leaves the turn running, unless it was asked to stop it; then its end is still waited for. A turn that has not
+ * begun can't be stopped: one that is about to is stopped when it has, and a message that waits behind somebody else's
+ * turn is left where it is.
+ */
 async function stop(
   { control, context, request }: Sending,
-  session: SessionRef | undefined,
+  { session, queued }: Readonly<Seen>,
   abortsToo: boolean,
   leave: AbortController,
 ): Promise<void> {
-  if (!abortsToo || !session || !control.abort) return leave.abort();
+  if (!abortsToo || !control.abort) return leave.abort();
+  if (!session) return queued ? leave.abort() : undefined;
   const { target } = request;
   const known = target.kind === 'session' ? { known: target.session } : {};
-  const result = await control.abort(context, { session, ...known, kill: false });
-  if (result.kind === 'refused') leave.abort();
+  try {
+    const result = await control.abort(context, { session, ...known, kill: false });
+    if (result.kind === 'refused') leave.abort();
+  } catch {
+    // Nobody waits for this call, and a turn that can't be stopped is left, which says that it goes on.
+    leave.abort();
+  }
 }
 
 function failureOf(event: ControlEvent): ConnectorError | undefined {

@@ -3,10 +3,11 @@
  * place of `claude`. What it was given goes to the file that `FAKE_CLAUDE_LOG` names, one JSON line each.
  *
  * Messages: `ask` asks for a permission; `hang` works until it is interrupted; `die` exits in the middle of a turn;
- * `orphan` leaves a process in its group and exits; anything else is answered with its length.
+ * `orphan` leaves a process in its group and exits; anything else is answered with its length. With `FAKE_CLAUDE_GATE`
+ * it takes a message only once that file is there.
  */
 import { spawn } from 'node:child_process';
-import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const args = process.argv.slice(2);
@@ -59,6 +60,8 @@ const result = (uuid: string, fields: object): boolean =>
 
 async function turn(uuid: string, text: string): Promise<void> {
   log({ message: text });
+  const gate = env['FAKE_CLAUDE_GATE'];
+  while (gate && !existsSync(gate)) await Bun.sleep(20);
   say({ type: 'command_lifecycle', command_uuid: uuid, state: 'started' });
   say({ type: 'system', subtype: 'init', session_id: sessionId });
   say({ type: 'user', uuid, isReplay: true });

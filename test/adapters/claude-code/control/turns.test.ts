@@ -1,4 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { listRecords } from '../../../../src/runtime/control/record.ts';
 import { EXIT } from '../../../../src/runtime/errors.ts';
 import { isAlive } from '../../../../src/runtime/process/identity.ts';
@@ -230,6 +232,19 @@ describe.skipIf(process.platform !== 'linux')('turns and their processes', () =>
     second.kill('SIGINT');
     expect(await second.exited).toBe(EXIT.turnStopped);
     await stage.run(['session-abort', id, '--kill']);
+    await noHosts(stage);
+  });
+
+  test('Ctrl-C before the message was taken: --abort-on-interrupt stops the turn as soon as there is one', async () => {
+    await using stage = openStage();
+    const id = stage.session();
+    const gate = join(stage.home, 'gate');
+    const send = ['session-send', id, '--message', 'hang', '--wait', '--json', '--abort-on-interrupt'];
+    const sender = stage.start(send, { FAKE_CLAUDE_GATE: gate });
+    await until(() => stage.log().some((entry) => 'message' in entry));
+    sender.kill('SIGINT');
+    writeFileSync(gate, '');
+    expect(await sender.exited).toBe(EXIT.turnStopped);
     await noHosts(stage);
   });
 
