@@ -94,13 +94,18 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
       await until(`"${what}" by ${key}`, pressed, { explain: screen });
     },
     async ended() {
-      // The terminal is closed a moment before tmux has the code, or the signal, that the program ended with.
+      // The terminal closes before tmux has the code, or the signal, that the program ended with. tmux 3.3a sometimes
+      // misses the word of that altogether and leaves it a zombie: it is told again.
       const status = async () => {
-        const format = '#{pane_dead} #{pane_dead_status} #{pane_dead_signal}';
-        const [dead, code, signal] = (await tmux('display-message', '-p', format)).trimEnd().split(' ');
+        const format = '#{pane_dead} #{pid} #{pane_dead_status} #{pane_dead_signal}';
+        const [dead, server, code, signal] = (await tmux('display-message', '-p', format))
+          .trimEnd()
+          .split(' ');
         if (dead !== '1') return undefined;
         if (code) return { code: Number(code) };
-        return signal ? { code: 128 + Number(signal) } : undefined;
+        if (signal) return { code: 128 + Number(signal) };
+        process.kill(Number(server), 'SIGCHLD');
+        return undefined;
       };
       return (await until('the end of the program', status, { explain: screen })).code;
     },
