@@ -14,7 +14,7 @@ export const hooksStatus = defineCommand({
   name: 'hooks-status',
   summary: 'say whether hooks are installed, trusted, loaded, and arrive',
   details:
-    'Says four things apart. Installed: our hooks stand in the file as this program would write them. Trusted: the runtime would run them, by its own word (only Codex asks; Claude Code runs none under disableAllHooks). Loaded: an event of the runtime itself was heard since they were installed. Arrives: a marked event, fired through the installed command as the runtime would, came to the daemon, or to the journal that it reads when it starts. Leaves with 51 where a runtime on this computer lacks one of the first two, or the event does not arrive.',
+    'Says four things apart. Installed: our hooks stand in the file as this program would write them. Trusted: the runtime would run them, by its own word (only Codex asks; Claude Code runs none under disableAllHooks). Loaded: an event of the runtime itself was heard since they were installed, or its extension is connected. Arrives: a marked event, fired through the installed command as the runtime would, came to the daemon, or to the journal that it reads when it starts. Leaves with 51 where a runtime on this computer lacks one of the first two, or the event does not arrive.',
   args: {
     ...HOOKS_ARGS,
     fire: {
@@ -55,11 +55,15 @@ export interface Look {
   readonly loaded: Certainty;
   /** Epoch milliseconds. */
   readonly heardAt: number | undefined;
+  /** Programs whose extension of ours is connected to the daemon at this moment. */
+  readonly connected: number;
   readonly deliveries: readonly { readonly command: string; readonly delivery: Delivery }[];
 }
 
 interface Seeing {
   readonly heard: Readonly<Record<string, number>>;
+  /** The runtime of each program that is connected. */
+  readonly attached: readonly string[];
   readonly socketPath: string;
   readonly fire: boolean;
 }
@@ -73,21 +77,26 @@ export async function lookAtHooks(
 ): Promise<readonly Look[]> {
   const socketPath = socketPathIn(context.connectorHome);
   const heard = await heardByDaemon(world, socketPath);
+  const attached = await attachedToDaemon(world, socketPath);
   const looks: Look[] = [];
-  for (const integration of list) looks.push(await lookAt(integration, context, { heard, socketPath, fire }));
+  for (const integration of list) {
+    looks.push(await lookAt(integration, context, { heard, attached, socketPath, fire }));
+  }
   return looks;
 }
 
 async function lookAt(integration: Integration, context: HooksContext, seeing: Seeing): Promise<Look> {
   const status = await integration.status(context);
-  const [agent] = status.commands.map((command) => command.agent);
-  const heardAt = agent === undefined ? undefined : newest(agent, seeing);
+  const agent = status.commands[0]?.agent ?? integration.id;
+  const heardAt = newest(agent, seeing);
+  const connected = seeing.attached.filter((id) => id === integration.id).length;
   const deliveries = [];
   for (const command of seeing.fire ? status.commands : []) {
     const delivery = await fireMarked(context, command, seeing.socketPath);
     deliveries.push({ command: command.command, delivery });
   }
-  return { integration, status, heardAt, deliveries, loaded: loadedBy(status, context, heardAt) };
+  const loaded = connected > 0 && status.installed !== 'no' ? 'yes' : loadedBy(status, context, heardAt);
+  return { integration, status, heardAt, connected, deliveries, loaded };
 }
 
 function newest(agent: string, { heard, socketPath }: Seeing): number | undefined {
@@ -117,6 +126,14 @@ async function heardByDaemon(world: World, socketPath: string): Promise<Readonly
       return Number.isNaN(time) ? [] : [[agent, time]];
     }),
   );
+}
+
+/** The runtimes of the programs whose extension is connected now; nothing without a daemon. */
+async function attachedToDaemon(world: World, socketPath: string): Promise<readonly string[]> {
+  if (!likelyHolder(socketPath)) return [];
+  const reply = await clientOf(world, socketPath).request('connector', 'inside-attached', {});
+  const { attached } = fieldsOf(reply.kind === 'ok' ? reply.payload : undefined);
+  return (Array.isArray(attached) ? attached : []).map((one) => String(fieldsOf(one)['runtimeId']));
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
@@ -155,7 +172,7 @@ const LOOKS: Readonly<Record<Certainty, Paint>> = {
 };
 
 function textOf(
-  { integration, status, loaded, heardAt, deliveries }: Look,
+  { integration, status, loaded, heardAt, connected, deliveries }: Look,
   style: Style,
   now: number,
 ): string {
@@ -163,7 +180,7 @@ function textOf(
   const lines: readonly (readonly [string, string])[] = [
     ['installed', `${say(status.installed)}  ${status.files.join(', ')}`],
     ['trusted', `${say(status.trusted)}${status.trusted === 'unneeded' ? '  it asks for no trust' : ''}`],
-    ['loaded', `${say(loaded)}  ${loadedWords(loaded, heardAt, now)}`],
+    ['loaded', `${say(loaded)}  ${loadedWords(loaded, heardAt, connected, now)}`],
     ...deliveries.map(({ delivery }) => ['arrives', arrivesWords(delivery)] as const),
   ];
   return [
@@ -174,8 +191,9 @@ function textOf(
   ].join('\n');
 }
 
-function loadedWords(loaded: Certainty, heardAt: number | undefined, now: number): string {
+function loadedWords(loaded: Certainty, heardAt: number | undefined, connected: number, now: number): string {
   if (loaded === 'no') return '';
+  if (connected > 0) return connected === 1 ? 'one of it is connected' : `${connected} of it are connected`;
   if (loaded === 'yes' && heardAt !== undefined) {
     const since = age(heardAt, now);
     return since === 'now' ? 'a hook of it was heard just now' : `a hook of it was heard ${since} ago`;

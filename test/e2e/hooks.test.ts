@@ -170,6 +170,27 @@ describe.skipIf(process.platform === 'win32')('install-hooks, uninstall-hooks, h
     }
   });
 
+  test('R-48 loaded: an extension that is connected to the daemon is, and one that only lies there is not known to be', async () => {
+    using one = computer();
+    mkdirSync(one.at('.pi/agent'), { recursive: true });
+    await one.run('install-hooks');
+    const holder = { pid: process.pid, version: '0.0.1', since: new Date(0).toISOString() };
+    writeFileSync(one.at('.shadowob/connector/daemon.lock'), JSON.stringify(holder));
+    const state: { attached: object[] } = { attached: [] };
+    using _daemon = Bun.listen({
+      unix: one.at('.shadowob/connector/daemon.sock'),
+      socket: {
+        data: (socket) => void socket.write(`${JSON.stringify({ ok: true, payload: { ...state } })}\n`),
+      },
+    });
+    const look = async () =>
+      JSON.parse((await one.run('hooks-status', '--runtime', 'pi', '--json')).stdout).runtimes[0];
+    expect(await look()).toMatchObject({ installed: 'yes', loaded: 'unknown' });
+    state.attached = [{ runtimeId: 'opencode' }, { runtimeId: 'pi' }];
+    expect(await look()).toMatchObject({ installed: 'yes', loaded: 'yes', arrives: [] });
+    expect((await one.run('hooks-status', '--runtime', 'pi')).stdout).toContain('one of it is connected');
+  });
+
   test('--undo takes back a step, and removes nothing that has no former text', async () => {
     using one = computer();
     mkdirSync(one.at('.pi/agent'), { recursive: true });
