@@ -5,7 +5,8 @@ test('the timers of a service keep no process alive, those that a command waits 
   const made = spyOn(globalThis, 'setTimeout');
   try {
     const cancels = [systemScheduler, waitingScheduler].map((one) => one.after(60_000, () => {}));
-    const held = made.mock.results.map(({ value }) => value.hasRef());
+    const timers = made.mock.results.map((result): NodeJS.Timeout => Object(result.value));
+    const held = timers.map((timer) => timer.hasRef());
     for (const cancel of cancels) cancel();
     expect(held).toEqual([false, true]);
   } finally {
