@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import type { PendingRequest, Question } from '../runtime/control.ts';
 import { ConnectorError } from '../runtime/errors.ts';
+import { readWords } from './message.ts';
 
 const schema = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
 
 /**
  * Answers by question id: `--answer` for a request with one question, `--answers` as JSON for any.
  *
- * @throws ConnectorError `badValue` or `usage`, naming the questions
+ * @throws ConnectorError `badValue` or `usage`, naming the questions; `badValue` for words that are too long or not whole
  */
 export function readAnswers(
   request: PendingRequest,
@@ -24,7 +25,7 @@ export function readAnswers(
       `Answer them by number: --answers '{"1":["…"],"2":["…"]}'`,
     );
   }
-  return { [only.id]: labelsOf(only, single ?? '') };
+  return { [only.id]: labelsOf(only, readWords('--answer', single ?? '')) };
 }
 
 /** A label as it is; several with commas between them where several may be chosen; else the user's own words. */
@@ -53,7 +54,12 @@ function readJson(text: string, questions: readonly Question[]): Readonly<Record
       `The questions are ${ids.join(', ')}.`,
     );
   }
-  return Object.fromEntries(Object.entries(parsed.data).map(([id, value]) => [id, [value].flat()]));
+  return Object.fromEntries(
+    Object.entries(parsed.data).map(([id, value]) => [
+      id,
+      [value].flat().map((one) => readWords('--answers', one)),
+    ]),
+  );
 }
 
 function parse(text: string): unknown {

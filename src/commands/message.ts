@@ -23,7 +23,7 @@ export async function readMessage(args: MessageArgs, world: World): Promise<stri
   }
   if (file !== undefined) return checked(readFile(resolve(world.cwd, file)), file);
   if (args.message !== undefined && args.message !== '-') {
-    return checked(Buffer.from(args.message, 'utf8'), '--message');
+    return checked(Buffer.from(intact('--message', args.message), 'utf8'), '--message');
   }
   if (args.message === undefined && world.stdin.isTerminal) {
     throw new ConnectorError(
@@ -33,6 +33,35 @@ export async function readMessage(args: MessageArgs, world: World): Promise<stri
     );
   }
   return checked(await world.stdin.read(TEXT.messageBytes), 'stdin');
+}
+
+/**
+ * A word that goes along with an answer, as it was given.
+ *
+ * @throws ConnectorError `badValue` for one that is over `TEXT.noteChars`, or that did not arrive whole
+ */
+export function readWords(flag: string, text: string): string {
+  if (text.length <= TEXT.noteChars) return intact(flag, text);
+  throw new ConnectorError(
+    'badValue',
+    `${flag} has ${text.length} characters, and ${TEXT.noteChars} is the limit`,
+    'Say it shorter, or send the rest as a message: session-send',
+  );
+}
+
+/**
+ * An argument that is no Unicode reaches us with U+FFFD in the place of what was there; whoever means that character
+ * itself has another way.
+ */
+function intact(flag: string, text: string): string {
+  if (text.isWellFormed() && !text.includes('\ufffd')) return text;
+  throw new ConnectorError(
+    'badValue',
+    `${flag} holds U+FFFD, which stands for bytes that are not UTF-8`,
+    flag === '--message'
+      ? 'Convert it to UTF-8; to send that very character: --message-file, or stdin.'
+      : 'Convert it to UTF-8 first.',
+  );
 }
 
 function readFile(path: string): Uint8Array {

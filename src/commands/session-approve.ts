@@ -9,6 +9,7 @@ import { readAnswers } from './answers.ts';
 import { collect } from './collect.ts';
 import { type Answer, defineCommand } from './command.ts';
 import { readFilter } from './filter.ts';
+import { readWords } from './message.ts';
 import { refusalData, requestData } from './output/control-data.ts';
 import { requestText } from './output/control-text.ts';
 import type { World } from './world.ts';
@@ -148,7 +149,7 @@ function answerTo(request: PendingRequest, decision: Decision, args: ApproveArgs
     session: request.session,
     requestId: request.requestId,
     decision,
-    ...(args.note === undefined ? {} : { note: args.note }),
+    ...(args.note === undefined ? {} : { note: readWords('--note', args.note) }),
     ...(answers ? { answers } : {}),
   };
 }

@@ -102,6 +102,8 @@ describe.skipIf(process.platform !== 'linux')('acting over the socket', () => {
     expect(messages(stage)).toEqual([text]);
     // Taken once: the same parts are not there for a second message.
     expect(await b.refusal('send', { session: id, parts })).toContain('a part of the message is missing');
+    // Half a surrogate pair has no UTF-8, and would arrive as another character.
+    expect(await b.refusal('send', { session: id, text: 'a\ud800b' })).toContain('surrogate');
     expect(await b.refusal('upload', { id: upload, index: 1, bytes: 'AA==' })).toContain('in order');
   });
 

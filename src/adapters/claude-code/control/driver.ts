@@ -71,7 +71,7 @@ class ClaudeDriver implements HostDriver {
   }
 
   async look(): Promise<Obstacle | undefined> {
-    const noFolder = folderRefusal(this.#spec.workDir);
+    const noFolder = folderRefusal(this.#spec);
     if (noFolder) return { kind: 'other', refusal: noFolder, until: '' };
     return this.#exists ? obstacleOf(await this.#possessors(), this.#sessionId) : undefined;
   }
@@ -339,9 +339,16 @@ function userLine({ id, text }: Message): unknown {
   };
 }
 
-function folderRefusal(workDir: string): Refusal | undefined {
+function folderRefusal({ workDir, start }: HostSpec): Refusal | undefined {
   const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;
   if (isFolder) return undefined;
+  if (start.kind === 'new') {
+    return {
+      reason: `there is no folder ${workDir}`,
+      kind: 'refused',
+      next: 'Name one that is there: --dir',
+    };
+  }
   return {
     reason: `the folder that the session began in is not there: ${workDir}`,
     kind: 'refused',

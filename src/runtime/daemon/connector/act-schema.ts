@@ -8,7 +8,11 @@ const runtime = z.string().min(1).max(FIELD.nameChars);
 const folder = z.string().min(1).max(FIELD.pathChars);
 const model = z.string().min(1).max(FIELD.nameChars);
 const span = z.number().int().min(1_000).max(CONTROL.keepMaxMs);
-const words = z.string().max(TEXT.noteChars);
+/** Half a surrogate pair can be written in JSON, and would be changed on its way. */
+const whole = z
+  .string()
+  .refine((text) => text.isWellFormed(), { message: 'is no Unicode: half a surrogate pair' });
+const words = whole.max(TEXT.noteChars);
 
 const how = {
   /** What the turn may do without asking; nothing is approved by sending a message. */
@@ -38,7 +42,7 @@ const send = z
     /** Instead of `session`: begins one there. */
     new: z.object({ runtime, dir: folder }).nullish(),
     /** The whole text, or `parts` with what was sent before by `upload`. */
-    text: z.string().nullish(),
+    text: whole.nullish(),
     parts: z.object({ id: z.uuid(), count: z.number().int().min(1) }).nullish(),
     whenOwned: z.enum(['refuse', 'queue', 'fork', 'force']).default('refuse'),
     /** Answer only when the turn is over, or this has passed; absent: once it is accepted or queued. */

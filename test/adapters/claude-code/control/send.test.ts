@@ -99,6 +99,18 @@ describe.skipIf(process.platform === 'win32')('session-send, with a program that
     await noHosts(stage);
   });
 
+  test('a folder that is not there is named: a new session has begun in none', async () => {
+    await using stage = openStage();
+    const gone = join(stage.home, 'gone');
+    const begin = ['session-send', '--new', '--runtime', 'claude-code', '--dir', gone, '--message', 'Hello'];
+    const ran = await stage.run(begin);
+    expect([ran.code, ran.stderr]).toEqual([
+      EXIT.refused,
+      expect.stringContaining(`there is no folder ${gone}`),
+    ]);
+    expect(ran.stderr).toContain('--dir');
+  });
+
   test('bytes that are no UTF-8, and an empty text, are refused before anything is started', async () => {
     await using stage = openStage();
     const id = stage.session();
