@@ -70,7 +70,8 @@ export function controlDaemon(action: ControlAction, world: World, place: Place)
 
 async function start(world: World, place: Place): Promise<ControlOutcome> {
   const client = clientOf(world, place.socketPath);
-  const running = await ping(client);
+  // Slow is not gone (D10): who holds the lock gets the time to answer.
+  const running = await ping(client, likelyHolder(place.socketPath) ? BUDGET_MS : undefined);
   if (running) return alreadyRunning(running, world);
   const manager = managerOf(world, place.home);
   if (!manager || manager.kind === 'windows-task') return startAlone(world, place);
@@ -250,27 +251,43 @@ async function install(world: World, place: Place): Promise<ControlOutcome> {
     );
   }
   const spec = specOf(world, place.socketPath, place.home);
+  const other = manager.kind === 'windows-task' ? [] : await makeRoom(world, place, manager.kind);
   const report = await manager.install({ ...spec, linger: place.linger });
   if (manager.kind !== 'windows-task') {
-    const started = await armed(world, place, report);
+    const { running, done, notes } = await armed(world, place, report);
     // Which of the two it is now (R-34).
-    return { ...started, done: [...started.done, `kept by ${serviceWords(manager, spec)}`] };
+    const kept = `kept by ${serviceWords(manager, spec)}`;
+    return { running, done: [...other, ...done, kept], notes: [...notes, ...skew(running, world)] };
   }
   if (!report.ok) throw new ConnectorError('daemon', report.notes.join('; '));
   const started = await start(world, place);
   return { ...started, done: [...report.done, ...started.done], notes: report.notes };
 }
 
-async function uninstall(world: World, place: Place): Promise<ControlOutcome> {
-  const manager = managerOf(world, place.home);
-  if (!manager?.installed()) return { running: undefined, done: ['not installed'], notes: [] };
-  const stopped = await shutDown(world, place);
-  const report = await manager.uninstall(specOf(world, place.socketPath, place.home));
-  return { running: undefined, done: [...stopped.done, ...report.done], notes: report.notes };
+/**
+ * Stops a daemon that was started without the manager: it holds the lock, and the manager's own could never take the
+ * socket over.
+ */
+async function makeRoom(world: World, place: Place, manager: StartedBy): Promise<readonly string[]> {
+  if (!likelyHolder(place.socketPath)) return [];
+  const running = await ping(clientOf(world, place.socketPath), BUDGET_MS);
+  if (!running || running.startedBy === manager) return [];
+  return (await shutDown(world, place)).done;
 }
 
-function skew(running: Running, world: World): readonly string[] {
-  if (running.version === world.version) return [];
+async function uninstall(world: World, place: Place): Promise<ControlOutcome> {
+  const manager = managerOf(world, place.home);
+  if (!manager) return { running: undefined, done: ['not installed'], notes: [] };
+  const stopped = manager.installed() ? (await shutDown(world, place)).done : [];
+  // Also asked without its files: what was removed by hand leaves a loaded job, a link, or lingering (D5).
+  const report = await manager.uninstall(specOf(world, place.socketPath, place.home));
+  const done = [...stopped, ...report.done];
+  const nothing = done.length === 0 && report.notes.length === 0;
+  return { running: undefined, done: nothing ? ['not installed'] : done, notes: report.notes };
+}
+
+function skew(running: Running | undefined, world: World): readonly string[] {
+  if (running === undefined || running.version === world.version) return [];
   return [
     `The daemon is version ${running.version}, this program ${world.version}: shadowob-connector daemon restart`,
   ];

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readFileSync,
   realpathSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -96,6 +97,34 @@ async function gone(pid: number): Promise<void> {
   while (isAlive(pid)) await Bun.sleep(10);
 }
 
+/** A `systemctl --user` that starts what is enabled, and a `loginctl`; what they were told stands in `manager.log`. */
+function layManager(home: string): Record<string, string> {
+  const bin = join(home, 'bin');
+  const units = join(home, '.config', 'systemd', 'user');
+  const socket = join(home, '.shadowob', 'connector', 'daemon.sock');
+  mkdirSync(bin);
+  mkdirSync(join(home, 'runtime', 'systemd'), { recursive: true });
+  const script = (name: string, body: string) =>
+    writeFileSync(join(bin, name), `#!/bin/sh\necho ${name} "$@" >> "${home}/manager.log"\n${body}`, {
+      mode: 0o755,
+    });
+  script(
+    'systemctl',
+    `case "$*" in
+*enable\\ --now*) words=$(sed -n s/^ExecStart=//p "${units}/shadowob-connector-daemon.service")
+  [ -S "${socket}" ] || eval "setsid $words </dev/null >/dev/null 2>&1 &"
+  until [ -S "${socket}" ]; do sleep 0.02; done ;;
+*is-active*) exit 3 ;;
+esac
+`,
+  );
+  script(
+    'loginctl',
+    'case "$1" in show-user) grep -q enable-linger "$0.mark" 2>/dev/null && echo yes || echo no ;; *) echo "$1" > "$0.mark" ;; esac\n',
+  );
+  return { PATH: `${bin}:/usr/bin:/bin`, XDG_RUNTIME_DIR: join(home, 'runtime') };
+}
+
 describe('the daemon, from the outside', () => {
   test('S-338 S-341: started without a service manager it runs detached, says so, and tells how it runs', async () => {
     const b = bench();
@@ -134,6 +163,34 @@ describe('the daemon, from the outside', () => {
     const pid = await pidOf(b);
     expect(new Set(all.map((one) => /pid (\d+)/.exec(one.stdout)?.[1]))).toEqual(new Set([String(pid)]));
   }, 60_000);
+
+  test.skipIf(process.platform !== 'linux')(
+    'S-338 D5: install replaces a daemon started by hand; uninstall takes lingering back, units removed by hand or not',
+    async () => {
+      const b = bench();
+      const env = layManager(b.home);
+      const run = (...args: string[]) => cli(args, { home: b.home, env });
+      await b.run('daemon', 'start');
+      const before = await pidOf(b);
+      const installed = await run('daemon', 'install', '--linger');
+      expect([installed.code, installed.stderr]).toEqual([0, '']);
+      expect(installed.stdout).toMatch(new RegExp(`^stopped \\(pid ${before}\\)`));
+      expect(installed.stdout).toMatch(/started \(pid \d+, systemd\)/);
+      const pid = await pidOf(b);
+      const again = await run('daemon', 'install', '--linger');
+      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining(`pid ${pid}, systemd`)]);
+      rmSync(join(b.home, '.config', 'systemd'), { recursive: true });
+      const removed = await run('daemon', 'uninstall');
+      expect([removed.code, removed.stdout]).toEqual([
+        0,
+        expect.stringContaining('end with the log-out again'),
+      ]);
+      expect((await run('daemon', 'uninstall')).stdout).toBe('not installed\n');
+      const said = readFileSync(join(b.home, 'manager.log'), 'utf8');
+      expect(said.match(/(en|dis)able-linger/g)).toEqual(['enable-linger', 'disable-linger']);
+    },
+    60_000,
+  );
 
   test('S-339 S-336: `daemon stop` leaves no process and no socket; a second one has nothing to do', async () => {
     const b = bench();

@@ -1,5 +1,4 @@
-import { userInfo } from 'node:os';
-import { lingers } from '../../install/service/linger.ts';
+import { lingers, userWord } from '../../install/service/linger.ts';
 import type { ServiceManager } from '../../install/service/types.ts';
 import type { CommandRunner } from '../../runtime/process/types.ts';
 import { type ControlAction, type ControlOutcome, controlDaemon, type Place } from '../daemon-control.ts';
@@ -104,7 +103,7 @@ async function installService(place: Place, hands: DaemonHands): Promise<Deed> {
 }
 
 function lingerStep(place: Place, hands: DaemonHands): Step {
-  const user = userInfo().username;
+  const user = userWord();
   return {
     id: 'linger',
     title: 'lingering after the log-out',

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import { writePrivate } from '../../runtime/files/private-file.ts';
 import type { RunResult } from '../../runtime/process/types.ts';
 import type { ServiceFile, ServiceSystem } from './types.ts';
@@ -24,9 +24,14 @@ function utf16(text: string): Uint8Array {
   return Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text, 'utf16le')]);
 }
 
+/** Whether anything lies at a path, a link to nowhere, too: a unit that was removed by hand leaves one. */
+export function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
 /** Removes files that are there. */
 export function removeFiles(paths: readonly string[]): string[] {
-  const there = paths.filter((path) => existsSync(path));
+  const there = paths.filter(isThere);
   for (const path of there) rmSync(path, { force: true });
   return there.map((path) => `removed ${path}`);
 }

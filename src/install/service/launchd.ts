@@ -122,9 +122,12 @@ export function launchdManager(system: ServiceSystem): ServiceManager {
       };
     },
     async uninstall(): Promise<ServiceReport> {
-      if (!existsSync(path)) return { ok: true, done: [], notes: [] };
+      // The file may have been removed by hand: the job stays loaded until the log-out.
+      const loaded = (await call(system, ['launchctl', 'print', target])).ok;
+      if (!loaded && !existsSync(path)) return { ok: true, done: [], notes: [] };
       const gone = await bootOut();
-      return { ok: gone, done: removeFiles([path]), notes: gone ? [] : ['launchd still has the job'] };
+      const done = [...(loaded && gone ? [`unloaded ${LABEL}`] : []), ...removeFiles([path])];
+      return { ok: gone, done, notes: gone ? [] : ['launchd still has the job'] };
     },
     async disarm(): Promise<ServiceReport> {
       const gone = await bootOut();

@@ -10,6 +10,17 @@ import type { ServiceReport, ServiceSpec, ServiceSystem } from './types.ts';
 export const LINGER_MARK = 'linger.json';
 const MARK_BYTES = 4_096;
 
+/**
+ * This user as loginctl takes it. Bun 1.4.5 knows a name only from the environment and else says "unknown"; a bare
+ * environment has none, and the number does as well.
+ */
+export function userWord(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  uid: number | undefined = process.getuid?.(),
+): string {
+  return env['USER'] || env['LOGNAME'] || (uid === undefined ? userInfo().username : String(uid));
+}
+
 type System = Pick<ServiceSystem, 'run'>;
 
 /**
@@ -20,7 +31,7 @@ type System = Pick<ServiceSystem, 'run'>;
 export async function linger(
   system: System,
   spec: Pick<ServiceSpec, 'home' | 'linger'>,
-  user: string = userInfo().username,
+  user: string = userWord(),
 ): Promise<ServiceReport> {
   if (await lingers(system, user)) return { ok: true, done: [], notes: await endsAnyway(system) };
   if (spec.linger !== true) {
@@ -51,7 +62,7 @@ export async function unlinger(system: System, spec: Pick<ServiceSpec, 'home'>):
 }
 
 /** Whether a user's services outlive the log-out already (D5). */
-export async function lingers(system: System, user: string = userInfo().username): Promise<boolean> {
+export async function lingers(system: System, user: string = userWord()): Promise<boolean> {
   const said = await call(system, ['loginctl', 'show-user', user, '--property=Linger', '--value']);
   return said.ok && said.said === 'yes';
 }
@@ -71,7 +82,7 @@ function markedUser(path: string): string | undefined {
     const user: unknown =
       typeof value === 'object' && value !== null ? Reflect.get(value, 'user') : undefined;
     // A name that could be an option or another command's word is none of ours.
-    return typeof user === 'string' && /^[A-Za-z_][\w.@-]*\$?$/.test(user) ? user : undefined;
+    return typeof user === 'string' && /^[A-Za-z_0-9][\w.@-]*\$?$/.test(user) ? user : undefined;
   } catch {
     // Damaged: nothing is known of what was done, so nothing is taken back.
     return undefined;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { ensureHome } from '../../runtime/store/home.ts';
-import { call, removeFiles, retry, writeFiles } from './files.ts';
+import { call, isThere, removeFiles, retry, writeFiles } from './files.ts';
 import { linger, unlinger } from './linger.ts';
 import {
   type ServiceFile,
@@ -102,6 +102,8 @@ export function systemdManager(system: ServiceSystem): ServiceManager {
   const folder = unitFolder(system);
   const socket = join(folder, `${NAME}.socket`);
   const service = join(folder, `${NAME}.service`);
+  const startAtLogin = join(folder, 'default.target.wants', `${NAME}.service`);
+  const links = [join(folder, 'sockets.target.wants', `${NAME}.socket`), startAtLogin];
   const files = (spec: ServiceSpec): readonly ServiceFile[] => [
     { path: socket, text: socketUnit(spec) },
     { path: service, text: serviceUnit(spec) },
@@ -121,7 +123,7 @@ export function systemdManager(system: ServiceSystem): ServiceManager {
         ? await call(system, systemctl('daemon-reload'))
         : { ok: true, said: '' };
       // A start at login that is no longer wanted: its link outlives the unit's own word of it.
-      if (!spec.always && existsSync(join(folder, 'default.target.wants', `${NAME}.service`)))
+      if (!spec.always && existsSync(startAtLogin))
         await call(system, systemctl('disable', `${NAME}.service`));
       const units = spec.always ? [`${NAME}.socket`, `${NAME}.service`] : [`${NAME}.socket`];
       const enabled = await retry(system, systemctl('enable', '--now', ...units), 5, 200);
@@ -134,9 +136,13 @@ export function systemdManager(system: ServiceSystem): ServiceManager {
     },
     async uninstall(spec): Promise<ServiceReport> {
       const kept = await unlinger(system, spec);
-      if (!existsSync(socket) && !existsSync(service)) return kept;
-      await call(system, systemctl('disable', '--now', `${NAME}.socket`, `${NAME}.service`));
-      const done = removeFiles([socket, service]);
+      const units = [`${NAME}.socket`, `${NAME}.service`];
+      const whole = existsSync(socket) && existsSync(service);
+      // Units removed by hand leave their links, and a socket that systemd still holds.
+      const rest = [socket, service, ...links].some(isThere);
+      if (!rest && !(await call(system, systemctl('is-active', '--quiet', `${NAME}.socket`))).ok) return kept;
+      await call(system, whole ? systemctl('disable', '--now', ...units) : systemctl('stop', ...units));
+      const done = removeFiles([socket, service, ...links]);
       const reload = await call(system, systemctl('daemon-reload'));
       const notes = [...(reload.ok ? [] : [`systemctl: ${reload.said}`]), ...kept.notes];
       return { ok: kept.ok, done: [...done, ...kept.done], notes };

@@ -92,9 +92,12 @@ export function windowsManager(system: ServiceSystem, home: string): ServiceMana
       };
     },
     async uninstall(): Promise<ServiceReport> {
-      if (!existsSync(path)) return { ok: true, done: [], notes: [] };
+      // The file is only what the task was made from: without it the task still starts the daemon.
+      const there = existsSync(path) || (await call(system, ['schtasks', '/Query', '/TN', TASK])).ok;
+      if (!there) return { ok: true, done: [], notes: [] };
       const gone = await call(system, ['schtasks', '/Delete', '/TN', TASK, '/F']);
-      return { ok: gone.ok, done: removeFiles([path]), notes: gone.ok ? [] : [`schtasks: ${gone.said}`] };
+      const done = [...(gone.ok ? [`removed the task "${TASK}"`] : []), ...removeFiles([path])];
+      return { ok: gone.ok, done, notes: gone.ok ? [] : [`schtasks: ${gone.said}`] };
     },
     disarm: async () => ({ ok: true, done: [], notes: [] }),
   };

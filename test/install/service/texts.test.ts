@@ -1,7 +1,17 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { agentPlist, LABEL, launchdManager, xmlText } from '../../../src/install/service/launchd.ts';
+import { linger, unlinger, userWord } from '../../../src/install/service/linger.ts';
 import { serviceManager } from '../../../src/install/service/manager.ts';
 import {
   execWord,
@@ -11,7 +21,7 @@ import {
   unitPath,
 } from '../../../src/install/service/systemd.ts';
 import { type ServiceSpec, type ServiceSystem, UnfitPath } from '../../../src/install/service/types.ts';
-import { taskXml } from '../../../src/install/service/windows.ts';
+import { TASK, taskXml, windowsManager } from '../../../src/install/service/windows.ts';
 import type { RunResult } from '../../../src/runtime/process/types.ts';
 import { createCleanup, tempFolder } from '../../runtime/daemon/harness.ts';
 
@@ -155,6 +165,46 @@ KillMode=process
     expect(existsSync(join(refused.spec.home, 'linger.json'))).toBe(false);
   });
 
+  test('D5: units that were removed by hand: their links, the held socket and the lingering go all the same', async () => {
+    const state = { linger: 'no', active: true };
+    const b = fake('linux', (line) => {
+      if (line.startsWith('loginctl enable-linger')) state.linger = 'yes';
+      if (line.startsWith('loginctl disable-linger')) state.linger = 'no';
+      if (line.startsWith('systemctl --user stop')) state.active = false;
+      if (line.includes('is-active')) return exited(state.active ? 0 : 3);
+      return exited(0, line.startsWith('loginctl show-user') ? state.linger : '');
+    });
+    const manager = systemdManager(b.system);
+    await manager.install({ ...b.spec, linger: true });
+    const folder = join(b.userHome, '.config/systemd/user');
+    const link = join(folder, 'sockets.target.wants', 'shadowob-connector-daemon.socket');
+    mkdirSync(join(folder, 'sockets.target.wants'));
+    symlinkSync(join(folder, 'shadowob-connector-daemon.socket'), link);
+    for (const { path } of manager.files(b.spec)) rmSync(path);
+    const report = await manager.uninstall(b.spec);
+    expect(report.ok).toBe(true);
+    expect(report.done.join()).toContain('end with the log-out again');
+    expect(lstatSync(link, { throwIfNoEntry: false })).toBeUndefined();
+    expect(state).toEqual({ linger: 'no', active: false });
+    expect(await manager.uninstall(b.spec)).toEqual({ ok: true, done: [], notes: [] });
+  });
+
+  test('D5: in an environment without a name the user is told by number', async () => {
+    expect([userWord({ USER: 'me' }, 7), userWord({ LOGNAME: 'you' }, 7), userWord({}, 7)]).toEqual([
+      'me',
+      'you',
+      '7',
+    ]);
+    const b = fake('linux', (line) => exited(0, line.startsWith('loginctl show-user') ? 'no' : ''));
+    mkdirSync(b.spec.home, { recursive: true });
+    await linger(b.system, { home: b.spec.home, linger: true }, '7');
+    await unlinger(b.system, b.spec);
+    expect(b.calls.filter((line) => line.includes('able-linger'))).toEqual([
+      'loginctl enable-linger 7',
+      'loginctl disable-linger 7',
+    ]);
+  });
+
   test('D6: a systemd that ends what lingers is named; another one is not', async () => {
     const notes = async (version: string) => {
       const b = fake('linux', (line) =>
@@ -223,6 +273,30 @@ describe('launchd (S-338)', () => {
     expect(calls.at(-1)).toBe(`launchctl bootstrap gui/501 ${plist}`);
     expect(calls.indexOf(`launchctl bootout gui/501/${LABEL}`)).toBe(1);
     expect(readFileSync(plist, 'utf8')).toBe(agentPlist(own));
+  });
+});
+
+describe('what was removed by hand (S-338)', () => {
+  test('launchd: a job without its file is unloaded; a second time there is nothing', async () => {
+    const state = { loaded: true };
+    const b = fake('darwin', (line) => {
+      if (line.includes('bootout')) state.loaded = false;
+      return exited(line.includes('print') && !state.loaded ? 113 : 0);
+    });
+    const manager = launchdManager(b.system);
+    expect(await manager.uninstall(b.spec)).toEqual({ ok: true, done: [`unloaded ${LABEL}`], notes: [] });
+    expect(await manager.uninstall(b.spec)).toEqual({ ok: true, done: [], notes: [] });
+  });
+
+  test('Windows: a task without its file is deleted; a second time there is nothing', async () => {
+    const state = { there: true };
+    const b = fake('win32', (line) => {
+      if (line.includes('/Delete')) state.there = false;
+      return exited(line.includes('/Query') && !state.there ? 1 : 0);
+    });
+    const manager = windowsManager(b.system, b.spec.home);
+    expect(await manager.uninstall(b.spec)).toMatchObject({ ok: true, done: [`removed the task "${TASK}"`] });
+    expect(await manager.uninstall(b.spec)).toEqual({ ok: true, done: [], notes: [] });
   });
 });
 
