@@ -183,17 +183,18 @@ async function report(socketPath: string, record: JournalRecord, deps: HookDeps)
   });
   const line = `${JSON.stringify({ service: 'sessions', op: record.op, payload: payloadOf(record) })}\n`;
   const address = endpointOf(socketPath, deps.platform).path;
-  const outcome = await deps.post(address, line, patienceFor(journal === 'journaled', deps.platform));
+  const outcome = await deps.post(address, line, patienceFor(journal === 'journaled', deps));
   say(deps, 'session_hook_report', { outcome });
 }
 
 /**
  * A socket keeps what was written for a service that takes its time, and the journal has it too: nothing is gained by
  * waiting for one that is busy. A named pipe forgets what was not read when its writer leaves.
+ * Whoever asks for the outcome (`hooks-status` does) waits for it.
  */
-function patienceFor(journaled: boolean, platform: NodeJS.Platform): Patience {
+function patienceFor(journaled: boolean, deps: HookDeps): Patience {
   if (!journaled) return { allMs: HOOK.waitMs };
-  return platform === 'win32'
+  return deps.platform === 'win32' || isAskedFor(deps)
     ? { allMs: HOOK.journaledWaitMs }
     : { allMs: HOOK.journaledWaitMs, replyMs: HOOK.journaledReplyMs };
 }
@@ -202,10 +203,14 @@ function skip(deps: HookDeps, gate: 'usage' | 'read' | 'json' | 'identity' | 'ev
   say(deps, 'session_hook_skipped', { gate });
 }
 
+function isAskedFor({ env }: HookDeps): boolean {
+  const level = env['SHADOWOB_CONNECTOR_LOG']?.trim().toLowerCase();
+  return level === 'debug' || level === 'trace';
+}
+
 /** Only when the log level asks for it, and never a payload: names and outcomes (S-936). */
 function say(deps: HookDeps, event: string, fields: Readonly<Record<string, string>>): void {
-  const level = deps.env['SHADOWOB_CONNECTOR_LOG']?.trim().toLowerCase();
-  if (level !== 'debug' && level !== 'trace') return;
+  if (!isAskedFor(deps)) return;
   const words = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
   deps.say(`${[event, ...words].join(' ')}\n`);
 }
