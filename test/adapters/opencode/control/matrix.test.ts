@@ -36,6 +36,11 @@ describe.skipIf(process.platform !== 'linux')('R-47: the push matrix of docs/act
       stage.openTurn(id);
       return id;
     },
+    'a terminal with our plugin': async (stage) => {
+      const id = stage.session();
+      await stage.pluggedIn(id);
+      return id;
+    },
   };
 
   test('has a row for every owner, and only those', () => {

@@ -15,12 +15,14 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { listServers } from '../../../../src/adapters/opencode/control/own-servers.ts';
 import { listRecords } from '../../../../src/runtime/control/record.ts';
+import { createClient } from '../../../../src/runtime/daemon/client.ts';
 import { isAlive } from '../../../../src/runtime/process/identity.ts';
 import { createStore, type Store } from '../world.ts';
 
 const ROOT = resolve(import.meta.dir, '..', '..', '..', '..');
 const MAIN = join(ROOT, 'src', 'main.ts');
 const FAKE = join(import.meta.dir, 'fake-opencode.ts');
+const PLUGGED_IN = join(import.meta.dir, 'fake-terminal.ts');
 
 export type Json = Record<string, unknown>;
 
@@ -50,6 +52,8 @@ export interface Stage {
   server(env?: Record<string, string>): Promise<{ readonly url: string; readonly pid: number }>;
   /** A process of that name, in the session's folder, with the database open. */
   terminal(): Promise<Bun.Subprocess>;
+  /** A daemon, and a program with our plugin in it that works on the session and has attached. */
+  pluggedIn(id: string): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -173,6 +177,19 @@ export function openStage(env: Record<string, string> = {}): Stage {
       // Its rows must be younger than the process, as the system dates it.
       await Bun.sleep(20);
       return child;
+    },
+    async pluggedIn(id) {
+      const socket = join(connectorHome, 'daemon.sock');
+      const quiet = { cwd: home, env: base, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const;
+      started.push(Bun.spawn(command(['daemon', '--poll-interval-ms', '200']), quiet));
+      await until(() => existsSync(socket));
+      const plugins = mkdtempSync(join(home, 'plugin-'));
+      started.push(Bun.spawn([process.execPath, PLUGGED_IN, socket, id, plugins], quiet));
+      const client = createClient({ socketPath: socket, platform: process.platform });
+      const asked = { runtimeId: 'opencode', sessionId: id };
+      await until(async () =>
+        JSON.stringify(await client.request('connector', 'inside-attached', asked)).includes(id),
+      );
     },
     async [Symbol.asyncDispose]() {
       const hosts = listRecords(connectorHome).flatMap(({ host, child }) => [
