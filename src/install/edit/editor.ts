@@ -6,10 +6,12 @@
  * owner stay. What was written is read back.
  */
 import { type Stats, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { waitForLock } from '../../runtime/daemon/lock.ts';
 import { errorCode } from '../../runtime/files/file-system.ts';
 import { followLinks, readBounded, type WriterPort, writePrivate } from '../../runtime/files/private-file.ts';
 import { removeEmptyFolders, removeFile } from '../../runtime/files/remove-file.ts';
+import { ensureHome } from '../../runtime/store/home.ts';
 import { type ByHand, byHand } from './by-hand.ts';
 import type { Data } from './data.ts';
 import { unifiedDiff } from './diff.ts';
@@ -102,6 +104,9 @@ export interface Editor {
   commit(change: Change): Outcome;
 }
 
+/** An edit takes milliseconds; whoever holds the lock for so long is stopped, and its file may be half done. */
+const LOCK_MS = 2_000;
+
 const NO_HANDS: ByHand = { paste: undefined, steps: [] };
 
 export function createEditor(options: EditorOptions): Editor {
@@ -128,9 +133,24 @@ export function createEditor(options: EditorOptions): Editor {
     return { kind: 'change', path, file, before, after, diff: unifiedDiff(path, before, after), proposal };
   }
 
+  /** Alone: two of us at once would each write down the steps as if the other had done nothing. */
   function commit(change: Change): Outcome {
+    ensureHome(options.home);
+    const lock = waitForLock(join(options.home, 'edits.lock'), LOCK_MS);
+    if (lock.kind === 'busy') return { kind: 'conflict', file: change.file };
+    try {
+      return commitAlone(change);
+    } finally {
+      if (lock.kind === 'held') lock.release();
+    }
+  }
+
+  function commitAlone(change: Change): Outcome {
     const { file, before, proposal } = change;
-    const steps = settle(records.load(file), before);
+    const found = look(change.path);
+    if (found.kind === 'file' && found.text !== before) return { kind: 'conflict', file };
+    const recorded = records.load(file);
+    const steps = settle(recorded, before);
     const missing = change.after === null ? [] : missingFolders(file);
     const backup = records.backupOf(file, proposal.kind === 'undo' ? proposal.undone : proposal.step);
     if (proposal.kind === 'step') {
@@ -141,7 +161,7 @@ export function createEditor(options: EditorOptions): Editor {
     const outcome = put(change, backup);
     const stands = outcome.kind === 'written' || outcome.kind === 'removed' || outcome.kind === 'overwritten';
     if (stands && proposal.kind === 'undo') records.save(file, steps.slice(0, -1));
-    if (!stands && proposal.kind === 'step') records.save(file, steps);
+    if (!stands && proposal.kind === 'step') records.save(file, recorded);
     return outcome;
   }
 

@@ -82,6 +82,35 @@ function lockFile(options: LockOptions, flock: Flock): LockResult {
   return { kind: 'held', path: options.path, release: once(() => closeSync(fd)) };
 }
 
+/** Between two looks whether a lock is free, milliseconds. */
+const LOOK_MS = 5;
+
+/**
+ * The same lock for work of milliseconds that may not be interrupted: waits for it, and blocks meanwhile. Windows has
+ * none of this kind, its pipe can only be awaited.
+ */
+export function waitForLock(
+  path: string,
+  patienceMs: number,
+  flock: Flock | undefined = systemFlock(),
+): { readonly kind: 'held'; readonly release: () => void } | { readonly kind: 'busy' | 'unavailable' } {
+  if (!flock) return { kind: 'unavailable' };
+  try {
+    const fd = openSync(path, OPEN_FLAGS, 0o600);
+    for (let waited = 0; flock(fd, LOCK_EX | LOCK_NB) !== 0; waited += LOOK_MS) {
+      if (waited >= patienceMs) {
+        closeSync(fd);
+        return { kind: 'busy' };
+      }
+      Bun.sleepSync(LOOK_MS);
+    }
+    return { kind: 'held', release: once(() => closeSync(fd)) };
+  } catch {
+    // No folder for it, or a read-only one: whoever then writes there hears of it.
+    return { kind: 'unavailable' };
+  }
+}
+
 async function lockOnWindows(options: LockOptions): Promise<LockResult> {
   const hold = options.holdPipe ?? holdPipe;
   const held = await hold(endpointOf(options.path, 'win32').path);

@@ -21,6 +21,7 @@ import { type Change, createEditor, type Editor, type Proposed } from '../../../
 import { STEPS_KEPT } from '../../../src/install/edit/history.ts';
 import { setValue } from '../../../src/install/edit/operation.ts';
 import type { Wiring } from '../../../src/install/edit/wiring.ts';
+import { acquireLock } from '../../../src/runtime/daemon/lock.ts';
 import { systemWriter, type WriterPort } from '../../../src/runtime/files/private-file.ts';
 import { hooksWiring } from './helpers.ts';
 
@@ -148,6 +149,29 @@ describe('proposing', () => {
 });
 
 describe('writing', () => {
+  test('H12: one that comes second with the same plan writes nothing, and leaves the record of the first', () => {
+    writeFileSync(path, THEIRS);
+    const [first, second] = [withPort(), withPort()];
+    const [one, two] = [first, second].map((each) => changeOf(each.install(path, claude)));
+    if (one === undefined || two === undefined) throw new Error('two plans');
+    expect(first.commit(one).kind).toBe('written');
+    expect(second.commit(two).kind).toBe('conflict');
+    remove();
+    expect(read()).toBe(THEIRS);
+  });
+
+  test('one that another of us is at work on is not touched', async () => {
+    if (!posix) return;
+    writeFileSync(path, THEIRS);
+    mkdirSync(home, { mode: 0o700 });
+    const holder = { pid: process.pid, version: 'test', since: '' };
+    const lock = await acquireLock({ path: join(home, 'edits.lock'), holder });
+    expect(install().kind).toBe('conflict');
+    expect(read()).toBe(THEIRS);
+    if (lock.kind === 'held') lock.release();
+    expect(install().kind).toBe('written');
+  });
+
   test('install, upgrade, removal and undo on disk end at the first bytes', () => {
     writeFileSync(path, THEIRS);
     expect(install()).toMatchObject({ kind: 'written', file: path });
