@@ -23,6 +23,8 @@ export const RECORD_LAG_MS = 100;
 export const LAST_WORDS_MS = 100;
 /** An open turn without any proof of life stands this long on its newest record (K-01). */
 export const UNPROVEN_TTL_MS = 300_000;
+/** A time further ahead than this is of another clock, or of ours before it was set back. */
+const CLOCK_SKEW_MS = 30_000;
 
 type Spoken = Claim & { readonly says: SessionState };
 
@@ -105,7 +107,7 @@ function gather(claims: readonly Claim[], previous: Fused | undefined, now: numb
   let recorded: Spoken | undefined;
   let reported: Spoken | undefined;
   let life: Fused['life'] = 'unknown';
-  let turnOpenedAt = previous?.turnOpenedAt;
+  let turnOpenedAt = openedBefore(previous, now);
   let backgroundWork = 0;
   for (const claim of claims) {
     if (claim.life === 'alive' || (claim.life === 'dead' && life === 'unknown')) life = claim.life;
@@ -119,6 +121,17 @@ function gather(claims: readonly Claim[], previous: Fused | undefined, now: numb
     else if (claim.life !== 'dead') exact = moreUrgent(exact, claim);
   }
   return { claims, life, exact, recorded, reported, turnOpenedAt, backgroundWork, previous, now };
+}
+
+/** How long ago. What lies ahead is of before the clock was set back, and that is long ago. */
+function ageOf(at: number, now: number): number {
+  return at > now + CLOCK_SKEW_MS ? Number.POSITIVE_INFINITY : now - at;
+}
+
+/** A remembered start that lies ahead is forgotten: no end would come after it before the clock is there again. */
+function openedBefore(previous: Fused | undefined, now: number): number | undefined {
+  const at = previous?.turnOpenedAt;
+  return at === undefined || ageOf(at, now) === Number.POSITIVE_INFINITY ? undefined : at;
 }
 
 /** The newer of two claims; between equals the feed's name decides, so that the order of arrival never does. */
@@ -202,7 +215,7 @@ function raiseByNewer(context: Context, exact: Spoken): Verdict | undefined {
   );
   const raising = candidates.find((claim) => {
     const at = claim === context.recorded ? (claim.turn?.openedAt ?? claim.at) : claim.at;
-    const fresh = at > exact.at && context.now - at <= RAISE_WINDOW_MS;
+    const fresh = at > exact.at && ageOf(at, context.now) <= RAISE_WINDOW_MS;
     const shownThere = exact.showsWaits && claim.says.kind === 'waiting';
     return fresh && !shownThere && urgency(claim.says) > urgency(exact.says);
   });
@@ -296,7 +309,7 @@ function heldOpen(context: Context, exact: Spoken, ending: TurnFacts | undefined
   // The owner itself says how its newest turn ended: there is no record to wait for.
   if (exact.turn?.end && (exact.turn.endedAt ?? exact.at) >= (turnOpenedAt ?? Number.NEGATIVE_INFINITY))
     return undefined;
-  const restedFor = context.now - exact.at;
+  const restedFor = ageOf(exact.at, context.now);
   const learnt = previous?.turnOpenedAt !== turnOpenedAt;
   const worked = previous?.state.kind === 'working' ? previous.state : undefined;
   // It worked although the newest known turn had ended, or there was none: another turn, without a record yet.

@@ -171,3 +171,27 @@ describe('fuse: what hooks may raise and end', () => {
     expect(fuse([ended], undefined, T + 2_001).state).toEqual({ kind: 'ended' });
   });
 });
+
+describe('fuse: the clock is set back by an hour while something is open (D15)', () => {
+  const HOUR = 3_600_000;
+  const before = [
+    T + HOUR,
+    live(RUNNING, T + HOUR),
+    rows(RUNNING, T + HOUR, { turn: { openedAt: T + HOUR } }),
+  ] as const;
+
+  test('the next turns have their own outcomes, and not "stopped" until the clock is there again', () => {
+    const busy = [T + 100, live(RUNNING, T + 100), rows(RUNNING, T, { turn: OPEN })] as const;
+    const rested = (end: 'completed' | 'failed') =>
+      [T + 950, live(IDLE, T + 940), rows(restedWith(end), T + 900, { turn: { ...DONE, end } })] as const;
+    expect(word(follow([before, busy, rested('completed')]))).toBe('completed');
+    expect(word(follow([before, busy, rested('failed')]))).toBe('failed');
+  });
+
+  test('a report of before raises nothing any more, and an owner at rest is not held at work', () => {
+    const asked = hook(waitingOn('tool'), T + HOUR);
+    expect(word(follow([before, [T + 60_000, live(RUNNING, T + 50_000), asked]]))).toBe('running');
+    const open = rows(RUNNING, T, { turn: OPEN });
+    expect(word(follow([before, [T + 60_000, live(IDLE, T + HOUR + 5), open]]))).toBe('stopped');
+  });
+});
