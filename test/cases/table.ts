@@ -79,7 +79,7 @@ export const REPORTED: Readonly<Record<string, CaseAnswer>> = {
   G4: at('adapters/claude-code/replay.test.ts'),
   G5: at('adapters/codex/records.test.ts'),
   G6: at('adapters/codex/records.test.ts'),
-  G8: not('The sessions of pi are not read yet.'),
+  G8: at('adapters/pi/scan.test.ts'),
   G9: at('adapters/codex/control/send.test.ts'),
   R1: at('runtime/process/search-path.test.ts'),
   R2: at('runtime/process/search-path.test.ts'),

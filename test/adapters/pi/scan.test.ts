@@ -100,7 +100,7 @@ describe('pi: the inventory of its session files', () => {
     });
   });
 
-  test('a fork names the session that it came from', () => {
+  test('G8 a fork names the session that it came from', () => {
     const header = JSON.parse(tui.lines[0] ?? '{}');
     const other = recording('resume').id;
     const line = JSON.stringify({
