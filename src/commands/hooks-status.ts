@@ -76,8 +76,10 @@ export async function lookAtHooks(
   fire: boolean,
 ): Promise<readonly Look[]> {
   const socketPath = socketPathIn(context.connectorHome);
-  const heard = await heardByDaemon(world, socketPath);
-  const attached = await attachedToDaemon(world, socketPath);
+  const [heard, attached] = await Promise.all([
+    heardByDaemon(world, socketPath),
+    attachedToDaemon(world, socketPath),
+  ]);
   const looks: Look[] = [];
   for (const integration of list) {
     looks.push(await lookAt(integration, context, { heard, attached, socketPath, fire }));
