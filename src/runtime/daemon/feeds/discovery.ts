@@ -15,10 +15,16 @@ export interface Discovery {
 /**
  * Tells the `sessions` engine of owners that adapters have proven and no hook has told of: a session with a living one
  * is announced, however old its file is (R-15), and ends when that proof turns into one of death. Files that appear
- * and grow are told by the discovery feeds (`watchers.ts`); neither ever says a state (R-01, R-12).
+ * and grow are told by the discovery feeds (`watchers.ts`); neither ever says a state (R-01, R-12). `onNew` is called
+ * when the registry has come to know a session that the engine does not: a file was noticed, and need not wait for the
+ * next poll (R-26).
  */
-export function createDiscovery(engine: SessionsEngine, repos: RepoLookup): Discovery {
-  const state = { lived: new Set<string>() };
+export function createDiscovery(
+  engine: SessionsEngine,
+  repos: RepoLookup,
+  onNew: () => void = () => {},
+): Discovery {
+  const state = { lived: new Set<string>(), known: new Set<string>() };
 
   const announce = (session: Session, agent: Agent): void => {
     const { ref, facts } = session;
@@ -53,7 +59,10 @@ export function createDiscovery(engine: SessionsEngine, repos: RepoLookup): Disc
         // A record that left with its owner (S-627); one that hooks alone know stays as it is.
         if (!known.has(id)) engine.end({ session_id: id, reason: 'record gone' }, 'local');
       }
+      const isNew = [...known].some((id) => !state.known.has(id) && !engine.entry(id));
       state.lived = lives;
+      state.known = known;
+      if (isNew) onNew();
     },
   };
 }

@@ -70,7 +70,16 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
   });
   const ready = Promise.withResolvers<void>();
   const listeners = new Set<() => void>();
-  const held: { engine?: SessionsEngine; discovery?: ReturnType<typeof createDiscovery>; desk?: Desk } = {};
+  const held: {
+    engine?: SessionsEngine;
+    discovery?: ReturnType<typeof createDiscovery>;
+    desk?: Desk;
+    /** The discovery watchers, once they run. */
+    files?: readonly Periodic[];
+  } = {};
+  const lookAtFiles = (): void => {
+    for (const watcher of held.files ?? []) watcher.scan();
+  };
   const words = new Map<string, string>();
 
   const wordOf = (id: string, own = wireState('idle')) => {
@@ -124,7 +133,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
     shownState: wordOf,
     services: (engine) => {
       held.engine = engine;
-      held.discovery = createDiscovery(engine, createRepoLookup({ clock, log }));
+      held.discovery = createDiscovery(engine, createRepoLookup({ clock, log }), lookAtFiles);
       feedReports(engine, monitor.registry, clock.now, soon);
       const desk = createInsideFeed({
         registry: monitor.registry,
@@ -170,7 +179,11 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
     refresh();
     options.settled?.();
   };
-  begin(monitor, { settle, soon, log, stopped, files, done: ready.resolve });
+  const startFiles = (): void => {
+    for (const watcher of files) watcher.start();
+    held.files = files;
+  };
+  begin(monitor, { settle, soon, log, stopped, startFiles, done: ready.resolve });
 
   return {
     ...daemon,
@@ -179,6 +192,7 @@ export async function startResident<Context>(options: ResidentOptions<Context>):
     ready: ready.promise,
     async stop() {
       stopped.yes = true;
+      held.files = [];
       for (const watcher of files) watcher.stop();
       await daemon.server.stop();
       held.desk?.stop();
@@ -205,7 +219,7 @@ interface Beginning {
   readonly soon: () => void;
   readonly log: ServiceLog;
   readonly stopped: { readonly yes: boolean };
-  readonly files: readonly Periodic[];
+  readonly startFiles: () => void;
   readonly done: () => void;
 }
 
@@ -217,7 +231,7 @@ async function begin(monitor: ReturnType<typeof createMonitor>, how: Beginning):
     how.done();
     if (how.stopped.yes) return;
     // After the rows, so that what they say stands before a file's growth is judged.
-    for (const watcher of how.files) watcher.start();
+    how.startFiles();
     await monitor.watch(how.soon);
     how.log('info', 'watching', monitor.status());
   } catch (error) {

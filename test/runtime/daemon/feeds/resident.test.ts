@@ -3,8 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RolloutSeen, TranscriptSeen } from '../../../../src/runtime/daemon/feeds/ports.ts';
 import { type Resident, startResident } from '../../../../src/runtime/daemon/feeds/resident.ts';
-import type { RuntimeFeed } from '../../../../src/runtime/feed.ts';
+import type { FeedSink, RuntimeFeed } from '../../../../src/runtime/feed.ts';
 import { systemHost } from '../../../../src/runtime/process/spawn.ts';
+import type { Sighting } from '../../../../src/runtime/session/session.ts';
 import { createCleanup, createFakeTime, type FakeTime, recordLog, settle, tempFolder } from '../harness.ts';
 import { connectWire } from '../wire-client.ts';
 
@@ -150,6 +151,27 @@ describe('the discovery feeds in the daemon', () => {
     await b.time.advance(5_000);
     b.files.transcripts = transcript(b, 20);
     await b.time.advance(5_000);
+    expect(await b.rows()).toEqual([[A, 'idle']]);
+  });
+
+  test('R-26 S-601: a file that an adapter was notified of is announced at once, not at the next poll', async () => {
+    const seen: Sighting[] = [];
+    const watched: { sink?: FeedSink } = {};
+    const feed: RuntimeFeed<undefined> = {
+      id: 'claude-code',
+      scan: async () => ({ instances: [], problems: [], sightings: [...seen] }),
+      async watch(_context, sink) {
+        watched.sink = sink;
+        return { close: async () => {}, status: () => 'files' };
+      },
+    };
+    const b = await bench([feed]);
+    b.files.transcripts = transcript(b, 10);
+    const ref = { runtimeId: 'claude-code', instanceId: 'transcripts', sessionId: A };
+    seen.push({ session: ref, facts: {}, claims: [] });
+    watched.sink?.changed();
+    await b.time.advance(1_000);
+    await settle();
     expect(await b.rows()).toEqual([[A, 'idle']]);
   });
 
