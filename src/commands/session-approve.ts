@@ -1,4 +1,5 @@
 import type { ControlContext } from '../adapters/adapter.ts';
+import { whileAnswering } from '../runtime/control/push-lock.ts';
 import type { ApprovalAnswer, ApprovalResult, Decision, PendingRequest } from '../runtime/control.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { needsUser } from '../runtime/session/project.ts';
@@ -154,14 +155,16 @@ function answerTo(request: PendingRequest, decision: Decision, args: ApproveArgs
   };
 }
 
-/** Gives the runtime the answer. */
+/** Gives the runtime the answer; one at a time for each session, so that of two for one request the later is refused. */
 export async function applyAnswer(
   world: World,
   answer: ApprovalAnswer,
   context: ControlContext,
 ): Promise<ApprovalResult> {
   const control = await controlOf(world, answer.session.runtimeId);
-  const result = await control.approve?.(context, answer);
+  const result = await whileAnswering(context, answer.session, async () =>
+    control.approve?.(context, answer),
+  );
   const next = 'Answer it there.';
   const reason = 'this can’t be answered from outside';
   return result ?? { kind: 'refused', refusal: { reason, kind: 'unsupported', next } };

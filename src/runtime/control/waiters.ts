@@ -6,22 +6,28 @@ export interface Waiters {
   cancelAll(): void;
 }
 
-/** Nobody waits yet. */
+/** Nobody waits yet. Several may wait for one id: each has its own time, and all are told. */
 export function createWaiters(): Waiters {
-  const waiting = new Map<string, (came: boolean) => void>();
+  const waiting = new Map<string, Set<(came: boolean) => void>>();
   const settle = (id: string, came: boolean): void => {
-    const resolve = waiting.get(id);
+    const all = waiting.get(id);
     waiting.delete(id);
-    resolve?.(came);
+    for (const resolve of all ?? []) resolve(came);
   };
   return {
     waitFor(id, limitMs) {
       const { promise, resolve } = Promise.withResolvers<boolean>();
-      const timer = setTimeout(() => settle(id, false), limitMs);
-      waiting.set(id, (came) => {
+      const all = waiting.get(id) ?? new Set();
+      const own = (came: boolean): void => {
         clearTimeout(timer);
         resolve(came);
-      });
+      };
+      const timer = setTimeout(() => {
+        all.delete(own);
+        if (all.size === 0 && waiting.get(id) === all) waiting.delete(id);
+        own(false);
+      }, limitMs);
+      waiting.set(id, all.add(own));
       return promise;
     },
     resolve: (id) => settle(id, true),
