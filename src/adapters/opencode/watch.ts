@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import type { FeedSink, FeedWatch } from '../../runtime/feed.ts';
 import { systemTimers } from '../../runtime/files/coalesce.ts';
 import { watchFolders } from '../../runtime/files/watch.ts';
@@ -17,9 +17,6 @@ const RETRY_FIRST_MS = 250;
 /** Scans that writes ask for are at least this far apart, milliseconds; the first is at once. */
 const RESCAN_MS = 200;
 
-/** What of the data folder a scan reads: the database and its log. */
-const MATTERS = /^opencode\.db(?:-wal)?$/;
-
 /**
  * Watches the store's folder, since a terminal without a port tells nobody, and holds the event stream of every
  * server that answers. Servers are looked for again and again; a lost one soon, then with longer pauses.
@@ -36,9 +33,12 @@ export async function watchOpencode(
   context.signal?.addEventListener('abort', stop, { once: true });
   const rescan = throttled(RESCAN_MS, timers, () => sink.changed());
   const home = homeOf(context);
-  const folder = watchFolders([{ path: home.data, depth: 0 }], {
+  // Of the folder a scan reads the database and its log.
+  const root = dirname(home.database);
+  const mattering = new Set([home.database, `${home.database}-wal`].map((path) => basename(path)));
+  const folder = watchFolders([{ path: root, depth: 0 }], {
     onChange(paths, overflow) {
-      if (overflow || paths.some((path) => MATTERS.test(basename(path)) || path === home.data)) rescan.call();
+      if (overflow || paths.some((path) => mattering.has(basename(path)) || path === root)) rescan.call();
     },
     log: (line) => context.log.warn(line),
     ...(context.files ? { files: context.files } : {}),

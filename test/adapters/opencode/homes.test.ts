@@ -23,6 +23,16 @@ describe('where OpenCode’s data lies', () => {
     ]);
   });
 
+  test('OPENCODE_DB is the database, from the data folder where it is relative (1.18.33)', () => {
+    const database = (named: string, platform: NodeJS.Platform = 'linux') =>
+      homeCandidates({ env: { OPENCODE_DB: named }, home: '/home/dev', platform })[0].database;
+    expect(database('/srv/oc/my.db')).toBe('/srv/oc/my.db');
+    expect(database('other.db')).toBe('/home/dev/.local/share/opencode/other.db');
+    expect(database(':memory:')).toBe('/home/dev/.local/share/opencode/opencode.db');
+    expect(database('')).toBe('/home/dev/.local/share/opencode/opencode.db');
+    expect(database('D:\\oc\\my.db', 'win32')).toBe('D:\\oc\\my.db');
+  });
+
   test('Windows: roaming, local, and the usual place, with its own separators', () => {
     const env = {
       APPDATA: 'C:\\Users\\dev\\AppData\\Roaming',
