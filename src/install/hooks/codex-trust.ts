@@ -111,7 +111,11 @@ export async function trustOf(context: HooksContext, file: TrustedFile): Promise
     );
     const off = ours.filter((hook) => !hook.enabled).length;
     const notes = [
-      ...(ours.length === 0 ? ['Codex does not list them: it may be too old, or reject the file.'] : []),
+      ...(ours.length === 0
+        ? [
+            'Codex does not list them: it may be too old, have `hooks` off in its [features], or reject the file.',
+          ]
+        : []),
       ...listed.warnings.map((words) => `Codex says: ${words}`),
       ...(off > 0
         ? [`${counted(off, 'hook')} of ours ${off === 1 ? 'is' : 'are'} switched off in Codex.`]
