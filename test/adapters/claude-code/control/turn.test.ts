@@ -41,6 +41,10 @@ const ENDS: readonly [scenario: string, end: End, exit?: Exit][] = [
     's-can-use-tool@2.1.197',
     { outcome: 'completed', text: 'Done, one denied.', notes: ['1 tool call was refused: Bash'] },
   ],
+  [
+    'k-hook-blocks-tool',
+    { outcome: 'completed', text: 'A hook blocked it.', notes: ['1 tool call was refused: Bash'] },
+  ],
   ['s-ask-user', { outcome: 'completed', text: 'Chosen.' }],
   ['s-eof-midturn', { outcome: 'completed', text: 'Finished after EOF.' }],
   ['s-interrupt', { outcome: 'stopped' }],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createAskBook } from '../../../../src/adapters/codex/control/ask-book.ts';
-import { recordedTurns } from './recorded.ts';
+import { overheard, recordedTurns } from './recorded.ts';
 
 const request = (rpcId: number, message = 'Which ticket?') => ({
   rpcId,
@@ -44,5 +44,19 @@ describe('A2: the ids of requests', () => {
     };
     expect(idsAt(7)).toEqual(idsAt(0));
     expect(new Set(idsAt(0)).size).toBe(asked.length);
+  });
+
+  test('tui-subagent-v2-approval: a request with the number 0 waits until the server says that it is settled', () => {
+    const book = createAskBook();
+    const waited = overheard('tui-subagent-v2-approval').map((msg) => {
+      const params = msg['params'] as Record<string, unknown>;
+      const method = String(msg['method']);
+      if (msg['id'] === undefined) book.learn(method, params);
+      else book.take({ rpcId: Number(msg['id']), method, params });
+      return book.list().map(({ pending }) => pending.session.sessionId);
+    });
+    const asked = waited.filter((list) => list.length > 0);
+    expect(new Set(asked.flat())).toEqual(new Set(['01a22e27-759e-7921-8295-848cb9d4128f']));
+    expect(waited.at(-1)).toEqual([]);
   });
 });

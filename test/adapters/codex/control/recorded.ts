@@ -3,10 +3,8 @@ import { join } from 'node:path';
 
 export type Json = Record<string, unknown>;
 
-const FILE = join(
-  import.meta.dir,
-  ...['..', '..', '..', 'recordings', 'codex', 'app-server-stdio', 'app-server.jsonl'],
-);
+const RECORDINGS = join(import.meta.dir, '..', '..', '..', 'recordings', 'codex');
+const FILE = join(RECORDINGS, 'app-server-stdio', 'app-server.jsonl');
 
 /** The thread of the recording, to be replaced by a test's own. */
 export const RECORDED_THREAD = '01a22e1c-f00f-7a80-b439-0a57aa746ccb';
@@ -66,3 +64,12 @@ function turnOf(value: Json): unknown {
 /** The recorded turns with this prompt. */
 export const turnsWith = (prompt: string): readonly RecordedTurn[] =>
   recordedTurns.filter((turn) => turn.prompt === prompt);
+
+/** What a server said to the recorder beside a terminal, in order; its own looks around are left out. */
+export function overheard(scenario: string): readonly Json[] {
+  return readFileSync(join(RECORDINGS, scenario, 'app-server.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { msg?: Json }).msg ?? {})
+    .filter((msg) => msg['method'] !== undefined);
+}
