@@ -4,12 +4,14 @@ import { insideFirst } from '../runtime/control/inside.ts';
 import { listRecords } from '../runtime/control/record.ts';
 import { leftMessages, sweepHosts } from '../runtime/control/sweep.ts';
 import type { Refusal, RuntimeControl } from '../runtime/control.ts';
+import { socketPathIn } from '../runtime/daemon/endpoint.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { run } from '../runtime/process/spawn.ts';
 import type { Session, SessionRef } from '../runtime/session/session.ts';
 import { connectorHome } from '../runtime/store/home.ts';
 import { chosenAdapters, collect } from './collect.ts';
 import { lookAround } from './daemon-look.ts';
+import { likelyHolder } from './daemon-reach.ts';
 import { readFilter, type SessionFilter } from './filter.ts';
 import { parseSpan } from './output/age.ts';
 import { resolveSession } from './resolve.ts';
@@ -158,11 +160,18 @@ export async function sweepLines(context: ControlContext): Promise<readonly stri
       ? `ended process ${pid}, which a killed process of ours had left in session ${session.sessionId}`
       : `process ${pid} of session ${session.sessionId} was left by a killed process of ours and can’t be ended`,
   );
-  const waiting = left.map(
-    ({ session, count }) =>
-      `${count} message${count === 1 ? '' : 's'} for session ${session.sessionId} wait${count === 1 ? 's' : ''} without anybody to deliver: sent with the next one, withdrawn by session-abort`,
-  );
+  const byDaemon = left.length > 0 && likelyHolder(socketPathIn(context.connectorHome)) !== undefined;
+  const waiting = left.map(({ session, count }) => waitingWords(session.sessionId, count, byDaemon));
   return [...ended, ...waiting];
+}
+
+/** What becomes of messages whose host was killed: a daemon delivers them, else the next message takes them along. */
+export function waitingWords(sessionId: string, count: number, byDaemon: boolean): string {
+  const what = `${count} message${count === 1 ? '' : 's'} for session ${sessionId} wait${count === 1 ? 's' : ''}`;
+  const fate = byDaemon
+    ? 'the daemon sends what waits once its owner rests'
+    : 'without anybody to deliver, sent with the next one';
+  return `${what}: ${fate}; withdrawn by session-abort`;
 }
 
 /**

@@ -45,7 +45,17 @@ async function serve(stage: Stage): Promise<Bench> {
     daemon.kill('SIGTERM');
     await daemon.exited;
   });
-  await until(() => existsSync(socket));
+  // Its file is there a moment before anybody listens behind it (bind, then listen), and a connection is then refused.
+  const answers = async (): Promise<boolean> => {
+    try {
+      (await connectWire(socket)).close();
+      return true;
+    } catch {
+      // Nobody listens yet.
+      return false;
+    }
+  };
+  await until(answers);
   const wire = async (): Promise<WireClient> => {
     const client = await connectWire(socket);
     cleanup.add(() => client.close());
@@ -213,6 +223,12 @@ describe.skipIf(process.platform !== 'linux')('a message that waits', () => {
     // The owner is in a turn: once the daemon has seen everything, it still begins nothing.
     await b.act('list', {});
     expect(starts(stage)).toEqual([]);
+    // Whoever acts is told who will send it. The daemon looks there, too, and what it looks at is not counted twice.
+    await until(async () =>
+      (await stage.run(['session-approve'])).stderr.includes(
+        'the daemon sends what waits once its owner rests',
+      ),
+    );
     owner.child.kill('SIGKILL');
     await owner.child.exited;
     await until(() => messages(stage).length > 0);
