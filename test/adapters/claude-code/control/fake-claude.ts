@@ -77,7 +77,8 @@ async function turn(uuid: string, text: string): Promise<void> {
     await new Promise<void>((resolve) => {
       state.interrupt = resolve;
     });
-    child.kill('SIGKILL');
+    // The whole of what the tool has started, as the real program does.
+    process.kill(-(child.pid ?? 0), 'SIGKILL');
     say({
       type: 'result',
       subtype: 'error_during_execution',

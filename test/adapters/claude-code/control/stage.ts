@@ -107,6 +107,9 @@ export function openStage(): Stage {
       ]);
       for (const pid of pids) end(pid);
       await until(() => pids.every((pid) => !isAlive(pid)));
+      // What a tool has started has a group of its own, and outlives a program that was killed.
+      const tools = this.log().map((entry) => Number(entry['grandchild'] ?? 0));
+      for (const pid of tools) if (pid > 1) end(-pid);
       rmSync(home, { recursive: true, force: true });
     },
   };
