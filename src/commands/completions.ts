@@ -5,6 +5,7 @@ import { ConnectorError } from '../runtime/errors.ts';
 import { PUBLIC_STATES } from '../runtime/session/project.ts';
 import type { Session } from '../runtime/session/session.ts';
 import { type Answer, COMMON_ARGS, type Command, defineCommand } from './command.ts';
+import { bashScript } from './completions-bash.ts';
 import { shortIds } from './resolve.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
@@ -33,6 +34,7 @@ export const completions = defineCommand({
         `The shells are ${SHELLS.join(', ')}.`,
       );
     }
+    if (shell === 'bash') return { kind: 'verbatim', text: bashScript(PROGRAM) };
     return { kind: 'verbatim', text: capture(() => new RootCommand().setup(PROGRAM, PROGRAM, shell)) };
   },
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT } from '../../src/runtime/errors.ts';
 import { compiledBinary } from '../helpers/binary.ts';
@@ -80,6 +80,41 @@ describe('the executable, without any session', () => {
     const commands = await cli(['complete', '--', 'sess'], { home: home.path });
     expect(commands.stdout).toContain('session-list\t');
   });
+
+  test.skipIf(process.platform === 'win32')(
+    'completions work in a bash without any package, loaded twice, and run nothing of what is typed',
+    async () => {
+      using home = temporaryHome();
+      const file = write(
+        home.path,
+        'completion.bash',
+        (await cli(['completions', 'bash'], { home: home.path })).stdout,
+      );
+      mkdirSync(join(home.path, 'bin'));
+      symlinkSync(await compiledBinary(), join(home.path, 'bin', 'shadowob-connector'));
+      const typed = async (...words: string[]) => {
+        const script = `set -u; . "$0"; . "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+          __shadowob_connector_complete; printf '%s\\n' \${COMPREPLY[@]+"\${COMPREPLY[@]}"}`;
+        const child = Bun.spawn(['bash', '--norc', '-c', script, file, 'shadowob-connector', ...words], {
+          cwd: home.path,
+          env: { ...bareEnvironment(home.path), PATH: `${join(home.path, 'bin')}:/usr/bin:/bin` },
+          stdout: 'pipe',
+          stderr: 'pipe',
+        });
+        expect(await new Response(child.stderr).text()).toBe('');
+        return (await new Response(child.stdout).text()).trim().split('\n');
+      };
+      const id = layClaude(home.path, 'h-simple');
+      expect(await typed('session-l')).toEqual(['session-list']);
+      expect(await typed('session-why', '')).toEqual([id.slice(0, 8)]);
+      expect(await typed('session-list', '--state', 'wai')).toEqual(['waiting', 'waiting_for_approval']);
+      expect(await typed('session-list', '--state', '=', 'wai')).toEqual(['waiting', 'waiting_for_approval']);
+      expect(await typed('session-list', '--state', '=')).toContain('idle');
+      expect(await typed('session-list', '--dir', 'b')).toEqual(['bin']);
+      await typed('session-show', '$(touch ran)', '');
+      expect(existsSync(join(home.path, 'ran'))).toBe(false);
+    },
+  );
 
   test('completions for an unknown shell are refused', async () => {
     using home = temporaryHome();
