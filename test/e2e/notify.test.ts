@@ -78,6 +78,14 @@ async function bench(): Promise<Bench> {
   };
 }
 
+/** A hook gives up where the daemon is slow (R-24), and then the session is not known yet: it is told once more. */
+async function begun(b: Bench): Promise<void> {
+  await until('the session is known', async () => {
+    await b.hook('UserPromptSubmit');
+    return (await b.run('session-list')).stdout.includes('shop');
+  });
+}
+
 /** A webhook on this computer. */
 async function webhook() {
   const bodies: string[] = [];
@@ -202,7 +210,7 @@ describe.skipIf(process.platform === 'win32')('notifications, with the real daem
   test('R-37: titles and paths are shown as their owner wants, whoever looked', async () => {
     const b = await bench();
     await b.run('daemon', 'start');
-    await b.hook('UserPromptSubmit');
+    await begun(b);
     const folder = async () => {
       const row = JSON.parse((await b.run('session-list', '--json')).stdout).sessions[0];
       return [row.workDir, (await b.run('session-list')).stdout.includes('shop')];
@@ -260,7 +268,7 @@ describe.skipIf(process.platform === 'win32')('status-line and focus, with the r
     chmodSync(editor, 0o700);
     const env = { SHADOWOB_CONNECTOR_VSCODE_BIN: editor };
     await cli(['daemon', 'start'], { home: b.home, env });
-    await b.hook('UserPromptSubmit');
+    await begun(b);
     const none = await b.run('focus', ID.slice(0, 8));
     expect([none.code, none.stderr]).toEqual([EXIT.notFound, expect.stringContaining(ID)]);
     const wire = await connectWire(join(b.connector, 'daemon.sock'));
