@@ -8,7 +8,7 @@ const schema = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
 /**
  * Answers by question id: `--answer` for a request with one question, `--answers` as JSON for any.
  *
- * @throws ConnectorError `badValue` or `usage`, naming the questions; `badValue` for words that are too long or not whole
+ * @throws ConnectorError `badValue` or `usage`, naming the questions; `refused` for a request that asks none; `badValue` for words that are too long or not whole
  */
 export function readAnswers(
   request: PendingRequest,
@@ -16,6 +16,13 @@ export function readAnswers(
   json: string | undefined,
 ): Readonly<Record<string, readonly string[]>> {
   const questions = request.questions ?? [];
+  if (questions.length === 0) {
+    throw new ConnectorError(
+      'refused',
+      `this ${request.kind} takes ${request.allows.join(', ')}, not answer`,
+      'Say yes or no: --allow, --deny',
+    );
+  }
   if (json !== undefined) return readJson(json, questions);
   const [only, second] = questions;
   if (!only || second) {

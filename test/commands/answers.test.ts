@@ -39,4 +39,14 @@ describe('answers to questions', () => {
     expect(() => readAnswers(two, undefined, '["A"]')).toThrow('no JSON object of answers');
     expect(() => readAnswers(two, undefined, 'A')).toThrow('no JSON object of answers');
   });
+
+  test('a permission takes yes or no, and no words', () => {
+    const permission: PendingRequest = { ...request(), kind: 'permission', allows: ['allow-once', 'deny'] };
+    for (const [single, json] of [
+      ['B', undefined],
+      [undefined, '{"1":"B"}'],
+    ]) {
+      expect(() => readAnswers(permission, single, json)).toThrow('takes allow-once, deny, not answer');
+    }
+  });
 });
