@@ -139,8 +139,7 @@ scenario(
 /** What a person does who trusts what Codex asks about at its start. */
 async function trustAll(terminal: Terminal): Promise<void> {
   await terminal.shows(REVIEW);
-  await terminal.press('2');
-  await terminal.shows('› 2. Trust all');
+  await terminal.pressFor('2', '› 2. Trust all');
   await terminal.answer('Enter', REVIEW);
   await terminal.shows(/GPT-5\.\d.* · /);
 }
