@@ -395,6 +395,9 @@ scenario('Claude Code, acting: Text arrives whole: flags, 1 MB, and anything of 
   const texts = [
     '--resume nothing -p',
     'e\u0301 \u202e 日本 👩‍👩‍👧‍👦 \ufeff a\r\nb\u2028c \\ " \' $(date)',
+    '!echo ran > ran.txt',
+    ' /cost',
+    ' \0 # @ran.txt \r\n',
     `begin ${'x'.repeat(1024 * 1024)} end`,
   ];
   for (const [index, words] of texts.entries()) {

@@ -497,6 +497,9 @@ scenario('Codex, acting: Text arrives whole: flags, 1 MB, and anything of Unicod
   const texts = [
     '--resume nothing -p',
     'e\u0301 \u202e 日本 👩‍👩‍👧‍👦 \ufeff a\r\nb\u2028c \\ " \' $(date)',
+    '!echo ran > ran.txt',
+    '/compact',
+    ' \0 # @ran.txt \r\n',
     `begin ${'x'.repeat(1024 * 1024 - 16)} end`,
   ];
   for (const [index, words] of texts.entries()) {

@@ -593,6 +593,8 @@ scenario('OpenCode, acting: Text arrives whole: flags, 1 MB, and anything of Uni
   const texts = [
     '--session nothing -p',
     'e\u0301 \u202e 日本 👩‍👩‍👧‍👦 \ufeff a\r\nb\u2028c \\ " \' $(date)',
+    '/compact',
+    '!echo \0 > ran.txt \r\n',
     `begin ${'x'.repeat(1024 * 1024)} end`,
   ];
   for (const [index, words] of texts.entries()) {

@@ -28,7 +28,7 @@ const dialect: Dialect = {
 
 function read(body: Body): ModelRequest | undefined {
   const messages = objectsOf(body['messages']);
-  const spoken = messages.findLastIndex((one) => one['role'] === 'user' && words(one) !== '');
+  const spoken = messages.findLastIndex((one) => one['role'] === 'user' && words(one).trim() !== '');
   if (spoken < 0) return undefined;
   const after = messages.slice(spoken + 1);
   return {
@@ -47,8 +47,7 @@ function words(message: Body): string {
   const blocks = typeof content === 'string' ? [content] : said.map((one) => textOf([one]));
   return blocks
     .filter((one) => !isNote(one) && !one.startsWith('[Request interrupted'))
-    .join('\n')
-    .trim();
+    .join('\n');
 }
 
 function isNote(block: string): boolean {
