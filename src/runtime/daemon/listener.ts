@@ -29,6 +29,11 @@ export interface Listener {
   open(onSocket: (socket: Socket) => void): Promise<void>;
   /** Stops to accept, at once; a socket file that we bound is gone when it returns, the manager's stays (S-335). */
   close(): void;
+  /**
+   * Whether clients still find it: `gone` when somebody has removed the socket, `lost` when the lock's file is not
+   * there either (the whole home was removed), so that another daemon may already be on its way.
+   */
+  place(): 'ours' | 'gone' | 'lost';
 }
 
 /**
@@ -70,6 +75,12 @@ export function createListener(plan: ListenPlan): Listener {
       state.server?.close();
       state.server = undefined;
       if (plan.kind === 'bind' && plan.endpoint.kind === 'unix') removeSocket(plan.endpoint.path);
+    },
+    place() {
+      // The manager's socket is the manager's to look after, and a pipe has no file.
+      if (plan.kind === 'adopted' || plan.endpoint.kind === 'pipe') return 'ours';
+      if (!plan.lock.inPlace()) return 'lost';
+      return kindOf(plan.endpoint.path) === 'missing' ? 'gone' : 'ours';
     },
   };
 }

@@ -1,5 +1,15 @@
 import { FFIType } from 'bun:ffi';
-import { closeSync, constants, fchmodSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { errorCode } from '../files/file-system.ts';
 import { endpointOf } from './endpoint.ts';
@@ -13,6 +23,8 @@ import { openLibc } from './libc.ts';
 export interface HeldLock {
   readonly kind: 'held';
   readonly path: string;
+  /** Whether its file is still the one at the path: without it another process would hold a lock of the same name. */
+  inPlace(): boolean;
   /** Lets it go. Also happens by itself when the process ends. */
   release(): void;
 }
@@ -79,7 +91,18 @@ function lockFile(options: LockOptions, flock: Flock): LockResult {
   fchmodSync(fd, 0o600);
   ftruncateSync(fd, 0);
   writeSync(fd, `${JSON.stringify(options.holder)}\n`, 0);
-  return { kind: 'held', path: options.path, release: once(() => closeSync(fd)) };
+  const { path } = options;
+  const { ino, dev } = fstatSync(fd);
+  const inPlace = (): boolean => {
+    try {
+      const there = statSync(path);
+      return there.ino === ino && there.dev === dev;
+    } catch (error) {
+      // Whatever else keeps the file from being looked at does not prove that it is gone.
+      return !['ENOENT', 'ENOTDIR'].includes(errorCode(error));
+    }
+  };
+  return { kind: 'held', path, inPlace, release: once(() => closeSync(fd)) };
 }
 
 /** Between two looks whether a lock is free, milliseconds. */
@@ -115,7 +138,8 @@ async function lockOnWindows(options: LockOptions): Promise<LockResult> {
   const hold = options.holdPipe ?? holdPipe;
   const held = await hold(endpointOf(options.path, 'win32').path);
   if (held.kind !== 'held') return held.kind === 'busy' ? { kind: 'busy', holder: undefined } : held;
-  return { kind: 'held', path: options.path, release: once(held.release) };
+  // A pipe has no file that could be removed.
+  return { kind: 'held', path: options.path, inPlace: () => true, release: once(held.release) };
 }
 
 type PipeResult =

@@ -118,6 +118,10 @@ export function createServer(options: ServerOptions): Server {
         outage: starved,
         scheduler,
         limits,
+        onLost: () => {
+          log('warn', 'place_lost');
+          shutdown.resolve();
+        },
       });
     },
     shutdownRequested: shutdown.promise,
@@ -219,12 +223,16 @@ interface GuardOptions {
   readonly outage: Outage;
   readonly scheduler: Scheduler;
   readonly limits: ServerLimits;
+  /** The home was removed under us: nobody finds this daemon any more. */
+  readonly onLost: () => void;
 }
 
 /**
  * Looks once a second whether files can still be opened. If not, every accept fails too and Bun would spin (S-337):
  * idle clients are sent away, and if that is not enough our own listener is closed and opened again with a growing
  * back-off (K-37). The manager's socket can't be given back, so there only clients are sent away.
+ * A socket that somebody has removed is bound again; a daemon whose whole home was removed ends. Bun unlinks its path
+ * when it stops to listen, whoever's socket lies there by then: that one's own guard binds it again.
  */
 function guardAccepting(options: GuardOptions): () => void {
   const { listener, plan, onSocket, connections, hasRoom, outage, scheduler, limits } = options;
@@ -232,6 +240,7 @@ function guardAccepting(options: GuardOptions): () => void {
 
   const retry = (waitMs: number): void => {
     state.cancelRetry = scheduler.after(waitMs, async () => {
+      if (listener.place() === 'lost') return options.onLost();
       const reopened = hasRoom() && (await reopen());
       if (!reopened) return retry(Math.min(waitMs * 2, limits.acceptCapMs));
       state.paused = false;
@@ -246,14 +255,24 @@ function guardAccepting(options: GuardOptions): () => void {
       () => false,
     );
 
-  const cancel = every(scheduler, GUARD_MS, () => {
-    if (state.paused || hasRoom()) return;
-    outage.begin('no file descriptors left');
-    for (const connection of connections) if (connection.idle) connection.abort();
-    if (plan.kind === 'adopted') return;
+  const openAgain = (reason: string): void => {
+    outage.begin(reason);
     state.paused = true;
     listener.close();
     retry(limits.acceptFirstMs);
+  };
+
+  const cancel = every(scheduler, GUARD_MS, () => {
+    if (state.paused) return;
+    if (hasRoom()) {
+      const place = listener.place();
+      if (place === 'lost') options.onLost();
+      if (place === 'gone') openAgain('the socket was removed');
+      return;
+    }
+    outage.begin('no file descriptors left');
+    for (const connection of connections) if (connection.idle) connection.abort();
+    if (plan.kind !== 'adopted') openAgain('no file descriptors left');
   });
   return () => {
     cancel();

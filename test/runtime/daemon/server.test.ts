@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer } from '../../../src/runtime/daemon/server.ts';
 import type { Service } from '../../../src/runtime/daemon/service.ts';
@@ -13,6 +13,17 @@ async function client(path: string): Promise<WireClient> {
   const wire = await connectWire(path);
   cleanup.add(() => wire.close());
   return wire;
+}
+
+/** Whether somebody listens: a socket's file is there a moment before. */
+async function reachable(path: string): Promise<boolean> {
+  try {
+    (await connectWire(path)).close();
+    return true;
+  } catch {
+    // Not yet.
+    return false;
+  }
 }
 
 const echo: Service = {
@@ -216,6 +227,22 @@ describe('connections', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(await (await client(path)).ask({ op: 'ping' })).toMatchObject({ ok: true });
     expect(credits).toHaveLength(1);
+  });
+
+  test('R-34: a socket that somebody has removed is bound again, 0600; who was connected stays', async () => {
+    const { path, server } = await startServer(cleanup, []);
+    const before = await client(path);
+    unlinkSync(path);
+    await until('it is there again', () => existsSync(path) && (statSync(path).mode & 0o777) === 0o600);
+    expect(await before.ask({ op: 'ping' })).toMatchObject({ ok: true });
+    await until('it answers', async () => (await reachable(path)) && server.connections >= 1);
+  });
+
+  test('R-34 D1: with its lock file gone another daemon may start, so this one ends', async () => {
+    const { server, folder } = await startServer(cleanup, []);
+    rmSync(folder, { recursive: true });
+    await server.shutdownRequested;
+    await server.stop();
   });
 
   test('S-323: a client that takes no replies is dropped; others are served meanwhile', async () => {
