@@ -95,7 +95,7 @@ async function carryOut(
     return { integration, result: 'refused', files: [], ...saidOf(plan) };
   }
   if (plan.kind === 'nothing') {
-    const files = plan.files.map((path) => ({ path, does: 'as it should be' }));
+    const files = plan.files.map((path) => ({ path, does: 'unchanged' }));
     const done: Done = { integration, result: 'unchanged', files, lines: plan.notes };
     return plan.consent && !how.dryRun ? withConsent(args, plan.consent, done) : done;
   }
