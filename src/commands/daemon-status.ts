@@ -34,7 +34,9 @@ export async function daemonStatus(world: World, socketPath: string, home: strin
   }
   const reply = await clientOf(world, socketPath).request('daemon', 'status');
   if (reply.kind !== 'ok') {
-    const silent = reply.kind === 'unreachable' && reply.reason !== 'none';
+    // Whoever refuses is there: a daemon of another build, or none of ours.
+    const why = reply.kind === 'rejected' ? reply.error : reply.detail;
+    const silent = reply.kind === 'rejected' || reply.reason !== 'none';
     const who = holder ? ` (pid ${holder.pid})` : '';
     return {
       kind: 'document',
@@ -44,8 +46,10 @@ export async function daemonStatus(world: World, socketPath: string, home: strin
       failure: silent
         ? new ConnectorError(
             'daemon',
-            `the daemon${who} does not answer: ${reply.detail}`,
-            'It may be busy; try again.',
+            `the daemon${who} does not answer: ${why}`,
+            reply.kind === 'rejected'
+              ? 'It may be of another build: shadowob-connector daemon restart'
+              : 'It may be busy; try again.',
           )
         : new ConnectorError('daemon', 'no daemon is running', 'shadowob-connector daemon start'),
     };

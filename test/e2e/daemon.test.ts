@@ -9,6 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { EXIT } from '../../src/runtime/errors.ts';
 import { isAlive } from '../../src/runtime/process/identity.ts';
@@ -191,6 +192,23 @@ describe('the daemon, from the outside', () => {
     },
     60_000,
   );
+
+  test('S-326: a daemon that refuses to tell its status is there, and not said to be missing', async () => {
+    const b = bench();
+    mkdirSync(b.connector, { recursive: true });
+    const old = createServer((socket) =>
+      socket.on('data', () => socket.end('{"ok":false,"error":"unknown daemon op: status"}\n')),
+    );
+    const listening = Promise.withResolvers<void>();
+    old.listen(b.socket, listening.resolve);
+    cleanup.add(() => old.close());
+    await listening.promise;
+    const status = await b.run('daemon', 'status');
+    expect([status.code, status.stderr]).toEqual([
+      EXIT.daemon,
+      expect.stringContaining('does not answer: unknown daemon op: status'),
+    ]);
+  });
 
   test('S-339 S-336: `daemon stop` leaves no process and no socket; a second one has nothing to do', async () => {
     const b = bench();

@@ -10,6 +10,9 @@ import { type EndReason, type FrameSink, startSubscription } from './subscriptio
 /** How long one connection's requests may run before the others have their turn, milliseconds. */
 const SLICE_MS = 3;
 
+/** A refusal names what was asked for, which may be a megabyte of anything; the log gets its beginning. */
+const LOGGED_CHARS = 200;
+
 /** What answers the requests of a connection. */
 export interface Router {
   /** The payload of the reply, or a subscription that takes the connection over. Throws the error to send. */
@@ -109,7 +112,7 @@ export function serveConnection(options: ConnectionOptions): Connection {
       const { service, op, payload } = parseEnvelope(line);
       return await router.route(service, op, payload, { signal: aborter.signal });
     } catch (thrown) {
-      log('warn', 'request_rejected', { error: chainOf(thrown) });
+      log('warn', 'request_rejected', { error: chainOf(thrown).slice(0, LOGGED_CHARS) });
       return { kind: 'rejected', reply: failure(thrown) };
     }
   };

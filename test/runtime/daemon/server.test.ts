@@ -93,6 +93,15 @@ describe('requests and replies', () => {
     expect(await wire.ask({ op: 'ping' })).toMatchObject({ ok: true });
   });
 
+  test('S-907: of a refused request the log gets the beginning, however long its names are', async () => {
+    const { log, events } = recordLog();
+    const { path } = await startServer(cleanup, [echo], { log });
+    const wire = await client(path);
+    await wire.ask({ service: 'x'.repeat(500_000), op: 'y' });
+    const rejected = events.filter(({ event }) => event === 'request_rejected');
+    expect(rejected.map(({ fields }) => String(fields['error']).length)).toEqual([200]);
+  });
+
   test('C-114 S-306: unknown service and unknown op are named, and the connection stays open', async () => {
     const { path } = await startServer(cleanup, [echo]);
     const wire = await client(path);
