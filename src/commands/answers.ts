@@ -8,7 +8,7 @@ const schema = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
 /**
  * Answers by question id: `--answer` for a request with one question, `--answers` as JSON for any.
  *
- * @throws ConnectorError `badValue` or `usage`, naming the questions; `refused` for a request that asks none; `badValue` for words that are too long or not whole
+ * @throws ConnectorError `badValue` or `usage`, naming the questions, or what a request without any takes; `badValue` for words that are too long or not whole
  */
 export function readAnswers(
   request: PendingRequest,
@@ -18,7 +18,7 @@ export function readAnswers(
   const questions = request.questions ?? [];
   if (questions.length === 0) {
     throw new ConnectorError(
-      'refused',
+      'usage',
       `this ${request.kind} takes ${request.allows.join(', ')}, not answer`,
       'Say yes or no: --allow, --deny',
     );
