@@ -5,7 +5,7 @@ import { createPeriodic, type Periodic } from '../periodic.ts';
 import type { SessionsEngine } from '../sessions/engine.ts';
 import type { RepoLookup } from '../sessions/repo.ts';
 import { withRepo } from '../sessions/service.ts';
-import type { Agent, Observe } from '../vocabulary.ts';
+import type { Agent } from '../vocabulary.ts';
 import type { DiscoveryPorts, RolloutPort, TranscriptPort } from './ports.ts';
 import { createRolloutTracker } from './rollouts.ts';
 import { createTranscriptTracker, type Known } from './transcripts.ts';
@@ -41,8 +41,11 @@ function transcriptWatcher(options: DiscoveryOptions, port: TranscriptPort): Per
     async scan(): Promise<LogFields> {
       const known = (id: string): Known => options.known('claude', id);
       const { sightings, ...counts } = tracker.scan(port.list(), options.clock.now(), known);
-      for (const { id, path, event } of sightings)
-        await tell(options, { session_id: id, event, transcript_path: path });
+      await inSlices(
+        sightings.map(({ id, path, event }) => () => {
+          options.engine.observe({ session_id: id, event, transcript_path: path }, 'local');
+        }),
+      );
       dropped(options.log, 'transcript_owner_gone', counts.ownerGone);
       dropped(options.log, 'transcript_growth_spoken_for', counts.spokenFor);
       return { files: tracker.size, ...counts };
@@ -63,14 +66,19 @@ function rolloutWatcher(options: DiscoveryOptions, port: RolloutPort): Periodic 
       const times = { now: clock.now(), awake: clock.awakeMs() };
       const result = tracker.scan(port.list(), times, port.head, port.locks());
       const { sightings, skipped, ...counts } = result;
+      const told: (() => void)[] = [];
       for (const one of sightings) {
-        if (one.kind === 'end') engine.end({ session_id: one.id, reason: one.why }, 'local');
-        else {
-          const { id, path, cwd } = one;
-          const base = { session_id: id, event: 'transcript_discovered', agent: 'codex' } as const;
-          await tell(options, { ...base, transcript_path: path, cwd });
+        if (one.kind === 'end') {
+          told.push(() => engine.end({ session_id: one.id, reason: one.why }, 'local'));
+          continue;
         }
+        const { id, path, cwd } = one;
+        const base = { session_id: id, event: 'transcript_discovered', agent: 'codex' } as const;
+        // The repository is looked up before the engine is asked (S-013).
+        const whole = await withRepo({ ...base, transcript_path: path, cwd }, options.repos);
+        told.push(() => engine.observe(whole, 'local'));
       }
+      await inSlices(told);
       dropped(options.log, 'rollout_unowned', counts.unowned);
       for (const [gate, count] of Object.entries(skipped)) dropped(options.log, `rollout_${gate}`, count);
       return { files: tracker.size, ...counts };
@@ -78,9 +86,21 @@ function rolloutWatcher(options: DiscoveryOptions, port: RolloutPort): Periodic 
   });
 }
 
-/** The repository is looked up before the engine is asked (S-013). */
-async function tell({ engine, repos }: DiscoveryOptions, observe: Observe): Promise<void> {
-  engine.observe(await withRepo(observe, repos), 'local');
+/** How long the engine is told without a pause, milliseconds. */
+const SLICE_MS = 20;
+
+/**
+ * Thousands of files may appear at once, as when a backup is put back. What follows a report is done once for all of a
+ * slice, and between two slices the socket gets its turn.
+ */
+async function inSlices(steps: readonly (() => void)[]): Promise<void> {
+  let sliceEnd = performance.now() + SLICE_MS;
+  for (const [index, step] of steps.entries()) {
+    step();
+    if (performance.now() < sliceEnd || index === steps.length - 1) continue;
+    await new Promise<void>((resume) => setImmediate(resume));
+    sliceEnd = performance.now() + SLICE_MS;
+  }
 }
 
 /** A gate that has kept sightings out; the counters add it up (S-938). */
