@@ -3,8 +3,8 @@ import { ConnectorError } from '../runtime/errors.ts';
 import type { History, HistoryEntry } from '../runtime/feed.ts';
 import { sessionRow } from '../runtime/session/row.ts';
 import type { Session } from '../runtime/session/session.ts';
-import { collect } from './collect.ts';
-import { type Answer, defineCommand } from './command.ts';
+import { type Answer, DAEMON_ARG, defineCommand } from './command.ts';
+import { lookAround } from './daemon-look.ts';
 import { readFilter } from './filter.ts';
 import { age } from './output/age.ts';
 import { shortPath } from './output/session-table.ts';
@@ -32,6 +32,7 @@ export const sessionShow = defineCommand({
       valueHint: 'n',
     },
     'opencode-url': { type: 'string', description: 'An OpenCode server to ask', valueHint: 'url' },
+    ...DAEMON_ARG,
   },
   examples: [
     { command: 'session-show 5c67492c', says: 'the session and its last 20 entries' },
@@ -41,8 +42,8 @@ export const sessionShow = defineCommand({
   async run(args, world): Promise<Answer> {
     const entries = readEntries(args.limit);
     const filter = readFilter({ all: true, 'opencode-url': args['opencode-url'] }, world.cwd, world.now());
-    const look = await collect(world, filter);
-    const session = resolveSession(look.monitor, args.id);
+    const look = await lookAround(world, filter, args.daemon !== false);
+    const { session } = await look.whole(resolveSession(look.monitor, args.id).ref);
     const adapter = look.adapters.find((one) => one.id === session.ref.runtimeId);
     if (!adapter?.history && entries > 0) {
       throw new ConnectorError(

@@ -283,6 +283,12 @@ describe('one registry behind both services', () => {
     expect(list.sessions).toMatchObject([
       { sessionId: ID, state: 'running', evidence: { confidence: 'reported' } },
     ]);
+    const shown = JSON.parse((await b.run('session-show', ID, '--limit', '0', '--json')).stdout);
+    expect(shown.session).toMatchObject({
+      sessionId: ID,
+      state: 'running',
+      evidence: { confidence: 'reported' },
+    });
     const own = JSON.parse((await b.run('session-list', '--json', '--no-daemon')).stdout);
     expect(own.sessions).toEqual([]);
     const status = JSON.parse((await b.run('daemon', 'status', '--json')).stdout);
