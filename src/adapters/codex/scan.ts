@@ -2,6 +2,7 @@ import type { Capability, FeedScan, RuntimeInstance, ScanOptions, ScanProblem } 
 import { type FileSystemPort, systemFiles } from '../../runtime/files/file-system.ts';
 import { createFileReader, type FileReader } from '../../runtime/files/head-tail.ts';
 import type { Sighting } from '../../runtime/session/session.ts';
+import { mapInSlices } from '../../runtime/slices.ts';
 import type { AdapterContext } from '../adapter.ts';
 import { readServer } from './app-server.ts';
 import type { FollowedRollouts } from './followed.ts';
@@ -83,7 +84,7 @@ class Look {
     this.#problems.push(...walked.problems);
     const late = locks.readable ? [] : await this.#live(this.#unlockedServer(walked.rollouts));
     const live = [...early, ...late];
-    const threads = this.#threads(walked.rollouts, locks);
+    const threads = await this.#threads(walked.rollouts, locks);
     const sightings = joinSightings([...threads, ...unwritten(threads, locks, this.#context.now()), ...live]);
     this.#context.index?.flush();
     return {
@@ -118,14 +119,16 @@ class Look {
     });
   }
 
-  #threads(rollouts: readonly FoundRollout[], locks: ThreadLocks): readonly Sighting[] {
+  async #threads(rollouts: readonly FoundRollout[], locks: ThreadLocks): Promise<readonly Sighting[]> {
     const groups = [...Map.groupBy(rollouts, (file) => file.threadId)];
     const threads = groups.map(([id, files]): ThreadFiles => ({ id, files: orderSegments(files) }));
     const names = readSessionNames(this.#home.names, this.#reader, this.#files, this.#context.index);
     const state = readThreadTable(this.#home, this.#files, this.#context.platform, this.#context.index);
     if (state.problem) this.#problems.push(state.problem);
     const now = this.#context.now();
-    const read = threads.map((thread) => this.#read(thread, state.table, locks.of(thread.id), now));
+    const read = await mapInSlices(threads, (thread) =>
+      this.#read(thread, state.table, locks.of(thread.id), now),
+    );
     const settled = this.#settleRaces(read, locks, state.table, now);
     this.#store.prune(new Set(rollouts.map((file) => file.path)));
     return threadSightings(settled, names, state.table, now);

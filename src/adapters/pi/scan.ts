@@ -4,6 +4,7 @@ import { type FileSystemPort, sameContent, systemFiles } from '../../runtime/fil
 import { createFileReader } from '../../runtime/files/head-tail.ts';
 import type { ProcessHost } from '../../runtime/process/types.ts';
 import { hasOpenTurn, withoutLabel } from '../../runtime/session/state.ts';
+import { mapInSlices } from '../../runtime/slices.ts';
 import { seal, unseal } from '../../runtime/store/sealed.ts';
 import type { AdapterContext } from '../adapter.ts';
 import { discoverSessions, type FoundSession, problemsOf } from './discover.ts';
@@ -30,7 +31,7 @@ export async function scanPi(
     joinOf(context.platform),
     (id) => only === undefined || id.startsWith(only.toLowerCase()),
   );
-  const { read, problems } = readAll(files, context, discovery.sessions);
+  const { read, problems } = await readAll(files, context, discovery.sessions);
   const open = read.some(({ summary }) => hasOpenTurn(summary.turn.state));
   const owners = open ? await findPi(host) : { processes: [], certain: false };
   return {
@@ -56,15 +57,15 @@ interface Read {
   readonly summary: Summary;
 }
 
-function readAll(
+async function readAll(
   files: FileSystemPort,
   { index }: AdapterContext,
   sessions: readonly FoundSession[],
-): { readonly read: readonly Read[]; readonly problems: readonly ScanProblem[] } {
+): Promise<{ readonly read: readonly Read[]; readonly problems: readonly ScanProblem[] }> {
   const reader = createFileReader(files);
   const entries = index?.load(INDEX_SCOPE);
   const problems: ScanProblem[] = [];
-  const read = sessions.flatMap((found): readonly Read[] => {
+  const read = await mapInSlices(sessions, (found): readonly Read[] => {
     const entry = entries?.get(found.path);
     const known = entry && sameContent(entry.stamp, found.stat) ? decodeSummary(entry.value) : undefined;
     if (known) return known.ours ? [{ found, summary: known }] : [];
@@ -80,7 +81,7 @@ function readAll(
     return [];
   });
   index?.flush();
-  return { read, problems };
+  return { read: read.flat(), problems };
 }
 
 function instanceOf(home: PiHome, present: boolean): RuntimeInstance {

@@ -1,4 +1,5 @@
 import { SESSIONS } from '../../limits.ts';
+import { mapInSlices } from '../../slices.ts';
 import type { Scheduler, ServiceClock } from '../clock.ts';
 import type { LogFields, ServiceLog } from '../log.ts';
 import { createPeriodic, type Periodic } from '../periodic.ts';
@@ -41,10 +42,9 @@ function transcriptWatcher(options: DiscoveryOptions, port: TranscriptPort): Per
     async scan(): Promise<LogFields> {
       const known = (id: string): Known => options.known('claude', id);
       const { sightings, ...counts } = tracker.scan(port.list(), options.clock.now(), known);
-      await inSlices(
-        sightings.map(({ id, path, event }) => () => {
-          options.engine.observe({ session_id: id, event, transcript_path: path }, 'local');
-        }),
+      // What follows a report is done once for all of a slice (`soon`).
+      await mapInSlices(sightings, ({ id, path, event }) =>
+        options.engine.observe({ session_id: id, event, transcript_path: path }, 'local'),
       );
       dropped(options.log, 'transcript_owner_gone', counts.ownerGone);
       dropped(options.log, 'transcript_growth_spoken_for', counts.spokenFor);
@@ -78,29 +78,12 @@ function rolloutWatcher(options: DiscoveryOptions, port: RolloutPort): Periodic 
         const whole = await withRepo({ ...base, transcript_path: path, cwd }, options.repos);
         told.push(() => engine.observe(whole, 'local'));
       }
-      await inSlices(told);
+      await mapInSlices(told, (run) => run());
       dropped(options.log, 'rollout_unowned', counts.unowned);
       for (const [gate, count] of Object.entries(skipped)) dropped(options.log, `rollout_${gate}`, count);
       return { files: tracker.size, ...counts };
     },
   });
-}
-
-/** How long the engine is told without a pause, milliseconds. */
-const SLICE_MS = 20;
-
-/**
- * Thousands of files may appear at once, as when a backup is put back. What follows a report is done once for all of a
- * slice, and between two slices the socket gets its turn.
- */
-async function inSlices(steps: readonly (() => void)[]): Promise<void> {
-  let sliceEnd = performance.now() + SLICE_MS;
-  for (const [index, step] of steps.entries()) {
-    step();
-    if (performance.now() < sliceEnd || index === steps.length - 1) continue;
-    await new Promise<void>((resume) => setImmediate(resume));
-    sliceEnd = performance.now() + SLICE_MS;
-  }
 }
 
 /** A gate that has kept sightings out; the counters add it up (S-938). */
