@@ -1,11 +1,12 @@
 import { dirname, join } from 'node:path';
 import { ConnectorError } from '../errors.ts';
+import { SESSIONS } from '../limits.ts';
 import { findProcess } from '../process/identity.ts';
 import type { ProcessHost } from '../process/types.ts';
 import { ensureHome } from '../store/home.ts';
 import { adoptSocket } from './activation.ts';
 import type { BuildInfo } from './builtin.ts';
-import { type Scheduler, type ServiceClock, systemClock, systemScheduler } from './clock.ts';
+import { every, type Scheduler, type ServiceClock, systemClock, systemScheduler } from './clock.ts';
 import { endpointOf, LOCK_NAME } from './endpoint.ts';
 import type { LifeProbes } from './journal/judge.ts';
 import { runFolder } from './journal/record.ts';
@@ -117,6 +118,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await server.listen();
     journals.start();
     pids.start();
+    // Hooks write no line without the folder, and only a daemon makes it: one that was removed comes back. Not
+    // where the whole home is gone, which this daemon ends for.
+    const endKeeping = every(scheduler, SESSIONS.filesPollMs, () => {
+      if (lock.inPlace()) ensureHome(runFolder(socketPath), platform);
+    });
     log('info', 'started', {
       pid: process.pid,
       version: options.build.version,
@@ -130,6 +136,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       pids,
       activatedBy: activated?.manager,
       async stop() {
+        endKeeping();
         await server.stop();
         journals.stop();
         pids.stop();

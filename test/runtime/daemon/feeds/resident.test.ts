@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RolloutSeen, TranscriptSeen } from '../../../../src/runtime/daemon/feeds/ports.ts';
 import { type Resident, startResident } from '../../../../src/runtime/daemon/feeds/resident.ts';
@@ -213,6 +213,18 @@ describe('the discovery feeds in the daemon', () => {
 describe('counters of deliveries (S-530)', () => {
   const record = (event: string, seq: string, second: number) =>
     `${JSON.stringify({ v: 1, ts: new Date(START + second * 1_000).toISOString(), seq, agent: 'claude', session_id: A, op: 'observe', event })}\n`;
+
+  test('R-39: a journal folder that was removed comes back, and with the whole home it does not', async () => {
+    const home = tempFolder(cleanup);
+    const b = await bench([], home);
+    const run = join(home, 'run');
+    rmSync(run, { recursive: true });
+    await b.time.advance(5_000);
+    expect(existsSync(run)).toBe(true);
+    rmSync(home, { recursive: true });
+    await b.time.advance(5_000);
+    expect(existsSync(home)).toBe(false);
+  });
 
   test('C-384: socket, recovered, replayed; a journal copy that was only faster is taken back', async () => {
     const home = tempFolder(cleanup);
