@@ -1,3 +1,4 @@
+import { unitsWithoutManager } from '../install/service/manager.ts';
 import type { ServiceReport } from '../install/service/types.ts';
 import { ConnectorError } from '../runtime/errors.ts';
 import { scrubbedEnv } from '../runtime/process/scrubbed-env.ts';
@@ -15,6 +16,7 @@ import {
   type Running,
   serviceWords,
   specOf,
+  systemOf,
   waitForAnswer,
   waitUntilGone,
 } from './daemon-reach.ts';
@@ -277,6 +279,13 @@ async function makeRoom(world: World, place: Place, manager: StartedBy): Promise
 
 async function uninstall(world: World, place: Place): Promise<ControlOutcome> {
   const manager = managerOf(world, place.home);
+  if (!manager && unitsWithoutManager(systemOf(world))) {
+    throw new ConnectorError(
+      'daemon',
+      'it is installed, but the service manager of this user can’t be reached (XDG_RUNTIME_DIR)',
+      'Run it from a login of this user: shadowob-connector daemon uninstall',
+    );
+  }
   if (!manager) return { running: undefined, done: ['not installed'], notes: [] };
   const stopped = manager.installed() ? (await shutDown(world, place)).done : [];
   // Also asked without its files: what was removed by hand leaves a loaded job, a link, or lingering (D5).

@@ -180,6 +180,11 @@ describe('the daemon, from the outside', () => {
       const pid = await pidOf(b);
       const again = await run('daemon', 'install', '--linger');
       expect([again.code, again.stdout]).toEqual([0, expect.stringContaining(`pid ${pid}, systemd`)]);
+      const outside = await b.run('daemon', 'uninstall');
+      expect([outside.code, outside.stderr]).toEqual([
+        EXIT.daemon,
+        expect.stringContaining('it is installed, but the service manager'),
+      ]);
       rmSync(join(b.home, '.config', 'systemd'), { recursive: true });
       const removed = await run('daemon', 'uninstall');
       expect([removed.code, removed.stdout]).toEqual([

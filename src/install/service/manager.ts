@@ -12,3 +12,8 @@ export function serviceManager(system: ServiceSystem, home: string): ServiceMana
   if (system.platform === 'win32') return windowsManager(system, home);
   return hasUserManager(system) ? systemdManager(system) : undefined;
 }
+
+/** Whether systemd's units are installed where its manager is out of reach, as in a cron job or after `su`. */
+export function unitsWithoutManager(system: ServiceSystem): boolean {
+  return system.platform === 'linux' && !hasUserManager(system) && systemdManager(system).installed();
+}
