@@ -7,8 +7,8 @@
  */
 import { noFTL } from 'bun:jsc';
 
-/** Times more reluctant than usual: nothing is compiled but what runs a hundred thousand times. */
-const RELUCTANT = 200;
+/** Times more reluctant than usual. With 200 an idle machine took longer, since all of a list was interpreted. */
+const RELUCTANT = 8;
 /** For a process that reads many files: hot code is compiled soon, and less often once more. */
 const SPARING = 4;
 /** Files that a short command reads before its code counts as hot. */
