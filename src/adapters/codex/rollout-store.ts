@@ -110,8 +110,9 @@ function fromIndex(
 }
 
 function wantsDetails({ turn }: Rollout, { details, now }: RolloutRequest): boolean {
-  const fresh = (turn.phase === 'open' || turn.end === 'failed') && now - (turn.lastAt ?? 0) < FRESH_MS;
-  return details === 'always' || (details === 'while-live' && fresh);
+  if (details === 'always') return true;
+  if (now - (turn.lastAt ?? 0) >= FRESH_MS) return false;
+  return turn.end === 'failed' || (turn.phase === 'open' && details === 'while-live');
 }
 
 /** What the index would give: a list says the same whether a file was read for it or not. */

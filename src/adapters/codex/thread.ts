@@ -152,10 +152,13 @@ function turnFacts(turn: Turn, clock: Clock): NonNullable<Claim['turn']> {
   };
 }
 
+/** Codex's own code `other` says nothing to a person. */
+const NAMELESS = 'an error that has no name of its own';
+
 /** The error's text, or where only its code was kept, the code in words. */
 function errorText(turn: Turn): string | undefined {
   if (turn.end !== 'failed') return undefined;
-  const text = turn.error ?? turn.errorCode?.replaceAll('_', ' ');
+  const text = turn.error ?? (turn.errorCode === 'other' ? NAMELESS : turn.errorCode?.replaceAll('_', ' '));
   return text === undefined ? undefined : clip(redact(oneLine(text)), ERROR_LIMIT);
 }
 

@@ -544,7 +544,7 @@ describe('rows alone', () => {
         return rowOf(registryOf(await createOpencode(host).scan(context), NOW), ID).state;
       };
       const empty = fakeMachine(folder, [], NOW);
-      const untold: ProcessHost = { ...empty, procRoot: '/nonexistent' };
+      const untold: ProcessHost = { ...empty, procRoot: `${folder}/no-proc` };
       expect(await stateOn(untold)).toBe('unknown');
       expect(await stateOn(empty)).toBe('stopped');
       expect(await stateOn(untold)).toBe('stopped');

@@ -124,8 +124,9 @@ export function openStage(env: Record<string, string> = {}): Stage {
     log: () =>
       existsSync(logFile)
         ? readFileSync(logFile, 'utf8')
-            .trim()
             .split('\n')
+            // The last one may still be written.
+            .slice(0, -1)
             .map((line) => JSON.parse(line))
         : [],
     session(id = `ses_${crypto.randomUUID().replaceAll('-', '')}`) {
