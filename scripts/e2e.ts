@@ -20,6 +20,14 @@ const SCENARIO_MS = 180_000;
 /** Each file runs a program, a terminal, a model and our executable: more at once only makes them wait for each other. */
 const AT_ONCE = Math.min(2, availableParallelism());
 
+/** Those that take longest begin first, so that none of them is left to run alone. */
+const LONGEST = ['opencode-acting', 'opencode-plugin', 'everything', 'codex-acting', 'claude-acting'];
+
+function turnOf(file: string): number {
+  const at = LONGEST.indexOf(file.replace('.e2e.ts', ''));
+  return at < 0 ? LONGEST.length : at;
+}
+
 /** In the environment of everything that this run starts; another one at the same time has another number. */
 const RUN = { SHADOWOB_E2E_RUN: String(process.pid) };
 
@@ -35,7 +43,8 @@ async function main(args: readonly string[]): Promise<number> {
   const { names, pattern } = readArguments(args);
   const files = readdirSync(join(ROOT, FOLDER))
     .filter((file) => file.endsWith('.e2e.ts'))
-    .filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
+    .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
+    .toSorted((a, b) => turnOf(a) - turnOf(b));
   if (files.length === 0) throw new Error(`no file of ${FOLDER} has a name with ${names.join(' or ')}`);
   const isolation = probeIsolation();
   if (isolation.kind === 'unavailable') say(`no world of its own can be made here: ${isolation.reason}`);
