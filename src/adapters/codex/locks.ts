@@ -105,9 +105,14 @@ export function parseProcLocks(text: string): readonly ProcLock[] {
   });
 }
 
+/**
+ * Read twice: the system gives the list in pieces, and a lock that goes between two of them lets another one slip
+ * through. One that has gone meanwhile does no harm, since its holder must still have the file open.
+ */
 function readProcLocks(procRoot: string): ReadonlyMap<number, readonly ProcLock[]> | undefined {
+  const read = () => readFileSync(`${procRoot}/locks`, 'utf8');
   try {
-    return Map.groupBy(parseProcLocks(readFileSync(`${procRoot}/locks`, 'utf8')), (lock) => lock.ino);
+    return Map.groupBy(parseProcLocks(`${read()}\n${read()}`), (lock) => lock.ino);
   } catch {
     // Hidden by a sandbox: then nothing is known of any lock, which is an answer of its own.
     return undefined;
