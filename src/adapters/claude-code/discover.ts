@@ -1,13 +1,13 @@
 import { join, sep } from 'node:path';
 import type { ScanProblem } from '../../runtime/feed.ts';
 import {
-  type FileProblem,
   type FileStat,
   type FileSystemPort,
   notAFile,
   tryNames,
   tryStat,
 } from '../../runtime/files/file-system.ts';
+import { problemsOf } from '../file-problems.ts';
 import type { ClaudeHome } from './homes.ts';
 
 /** A transcript file that was found; nothing of it has been read. */
@@ -76,17 +76,3 @@ function inFolder(files: FileSystemPort, folder: string, wanted: (sessionId: str
 }
 
 const UUID_LENGTH = 36;
-
-/** Missing is no problem: a folder or file that went between two looks, a loose file among the folders. */
-export function problemsOf(subject: string, problem: FileProblem): readonly ScanProblem[] {
-  switch (problem.kind) {
-    case 'missing':
-      return [];
-    case 'not-a-file':
-      return [{ subject, reason: 'is no regular file', skipped: 1 }];
-    case 'changed':
-      return [{ subject, reason: 'was rewritten while it was read', skipped: 1 }];
-    case 'unreadable':
-      return [{ subject, reason: `can’t be read (${problem.code})`, skipped: 1 }];
-  }
-}

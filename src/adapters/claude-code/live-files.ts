@@ -1,7 +1,7 @@
 import { join, sep } from 'node:path';
 import type { ScanProblem } from '../../runtime/feed.ts';
 import { type FileSystemPort, tryNames } from '../../runtime/files/file-system.ts';
-import { problemsOf } from './discover.ts';
+import { problemsOf } from '../file-problems.ts';
 import { LIVE_FILE_NAME, type LiveFile, parseLiveFile } from './live-file.ts';
 import { readSmall } from './small-file.ts';
 

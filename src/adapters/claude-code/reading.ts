@@ -2,7 +2,8 @@ import type { ScanProblem } from '../../runtime/feed.ts';
 import { type FileStat, type FileSystemPort, sameContent } from '../../runtime/files/file-system.ts';
 import { createFileReader } from '../../runtime/files/head-tail.ts';
 import type { FileStamp, SessionIndex } from '../../runtime/store/session-index.ts';
-import { type FoundTranscript, problemsOf } from './discover.ts';
+import { problemsOf } from '../file-problems.ts';
+import type { FoundTranscript } from './discover.ts';
 import { decodeSummary, encodeSummary, type TranscriptSummary } from './summary.ts';
 import { readTranscript } from './transcript.ts';
 

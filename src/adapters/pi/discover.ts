@@ -1,12 +1,12 @@
 import type { ScanProblem } from '../../runtime/feed.ts';
 import {
-  type FileProblem,
   type FileStat,
   type FileSystemPort,
   notAFile,
   toProblem,
   tryStat,
 } from '../../runtime/files/file-system.ts';
+import { problemsOf } from '../file-problems.ts';
 import type { PiHome } from './homes.ts';
 
 /** A session file that was found; nothing of it has been read. */
@@ -76,19 +76,5 @@ function entriesOf(files: FileSystemPort, folder: string) {
     return files.entries(folder);
   } catch (error) {
     return toProblem(error);
-  }
-}
-
-/** Missing is no problem: most people never ran it, and files go between two looks. */
-export function problemsOf(subject: string, problem: FileProblem): readonly ScanProblem[] {
-  switch (problem.kind) {
-    case 'missing':
-      return [];
-    case 'not-a-file':
-      return [{ subject, reason: 'is no regular file', skipped: 1 }];
-    case 'changed':
-      return [{ subject, reason: 'was rewritten while it was read', skipped: 1 }];
-    case 'unreadable':
-      return [{ subject, reason: `can’t be read (${problem.code})`, skipped: 1 }];
   }
 }

@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readBounded } from '../files/private-file.ts';
 import { sessionKey } from '../session/session.ts';
+import { namesIn, parseJson } from './folder.ts';
 import { hostsFolder } from './places.ts';
 
 const RECORD_BYTES = 16 * 1024;
@@ -22,7 +22,7 @@ export function hostedKeys(home: string): ReadonlySet<string> {
 function keyIn(path: string): string | undefined {
   const read = readBounded(path, RECORD_BYTES);
   if (read.kind !== 'read') return undefined;
-  const record = parse(read.bytes.toString('utf8'));
+  const record = parseJson(read.bytes.toString('utf8'));
   const session = isObject(record) ? record['session'] : undefined;
   if (!isObject(session)) return undefined;
   const { runtimeId, instanceId, sessionId } = session;
@@ -33,22 +33,4 @@ function keyIn(path: string): string | undefined {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Half of a record, or none of ours.
-    return undefined;
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    // No host has run yet.
-    return [];
-  }
 }

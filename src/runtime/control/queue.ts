@@ -1,10 +1,11 @@
-import { readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readBounded, writePrivate } from '../files/private-file.ts';
 import { TEXT } from '../limits.ts';
 import type { SessionRef } from '../session/session.ts';
 import type { HostSpec, Message } from './driver.ts';
+import { namesIn, parseJson } from './folder.ts';
 import { placesOf, queuesFolder } from './places.ts';
 
 /** A message that waits. Its file is 0600, and gone once it was delivered, withdrawn, or is too old. */
@@ -91,28 +92,10 @@ export function queuedSessions(home: string): readonly SessionRef[] {
 function readMessage(path: string): QueuedMessage | undefined {
   const read = readBounded(path, FILE_BYTES);
   if (read.kind !== 'read') return undefined;
-  const parsed = schema.safeParse(parse(read.bytes.toString('utf8')));
+  const parsed = schema.safeParse(parseJson(read.bytes.toString('utf8')));
   if (!parsed.success) return undefined;
   const { version: _, model, order, ...rest } = parsed.data;
   return { ...rest, ...(model === undefined ? {} : { model }), ...(order ? { order } : {}) };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Damaged: it can't be delivered, and is left for its owner to see.
-    return undefined;
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    // Nothing waits for this session.
-    return [];
-  }
 }
 
 function removeIfEmpty(folder: string): void {

@@ -1,9 +1,10 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readBounded, type WriteResult, writePrivate } from '../files/private-file.ts';
 import type { ProcessIdentity } from '../process/types.ts';
 import type { SessionRef } from '../session/session.ts';
+import { namesIn, parseJson } from './folder.ts';
 import { hostsFolder, placesOf } from './places.ts';
 
 /**
@@ -62,26 +63,8 @@ export function removeRecord(home: string, ref: SessionRef): void {
 function readRecord(path: string): HostRecord | undefined {
   const read = readBounded(path, RECORD_BYTES);
   if (read.kind !== 'read') return undefined;
-  const parsed = schema.safeParse(parse(read.bytes.toString('utf8')));
+  const parsed = schema.safeParse(parseJson(read.bytes.toString('utf8')));
   if (!parsed.success) return undefined;
   const { version: _, child, ...rest } = parsed.data;
   return child ? { ...rest, child } : rest;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Not ours, or damaged: the schema refuses it.
-    return undefined;
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    // No host has run yet.
-    return [];
-  }
 }
