@@ -65,3 +65,36 @@ export function createLineSplitter(limit: number = CONTROL.streamLineBytes): Lin
     },
   };
 }
+
+/** Hands on every line of a child until its output ends. */
+export async function readLines(
+  stdout: AsyncIterable<Uint8Array>,
+  take: (line: string) => void,
+): Promise<void> {
+  const lines = createLineSplitter();
+  try {
+    for await (const chunk of stdout) for (const line of lines.push(chunk)) take(line);
+  } catch {
+    // The pipe broke: the exit tells the rest.
+  }
+  const rest = lines.rest();
+  if (rest !== undefined) take(rest);
+}
+
+/** The value, or undefined when it takes longer: something may hold a pipe open after the program's end. */
+export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => resolve(undefined), ms);
+  const first = await Promise.race([promise, late]);
+  clearTimeout(timer);
+  return first;
+}
+
+/** A step that is taken once, however often it is asked for. */
+export function once<T>(run: () => Promise<T>): () => Promise<T> {
+  const state: { promise?: Promise<T> } = {};
+  return () => {
+    state.promise ??= run();
+    return state.promise;
+  };
+}

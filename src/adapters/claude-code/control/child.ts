@@ -1,7 +1,7 @@
-import { createLineSplitter } from '../../../runtime/control/stream-lines.ts';
+import { once, readLines, within } from '../../../runtime/control/stream-lines.ts';
 import { CONTROL } from '../../../runtime/limits.ts';
 import { killTree } from '../../../runtime/process/kill-tree.ts';
-import { type RunningChild, start, systemHost } from '../../../runtime/process/spawn.ts';
+import { start, systemHost } from '../../../runtime/process/spawn.ts';
 import type { FailedToStart, KillReport, ProcessIdentity } from '../../../runtime/process/types.ts';
 import { readStreamLine, type StreamEvent } from './stream.ts';
 
@@ -35,7 +35,9 @@ export interface ChildOptions {
 export function startChild(options: ChildOptions): ClaudeChild | FailedToStart {
   const child = start(options);
   if (child.kind !== 'started') return child;
-  const read = readAll(child, options.onEvent);
+  const read = readLines(child.stdout, (line) => {
+    for (const event of readStreamLine(line) ?? []) options.onEvent(event);
+  });
   const exited = Promise.all([child.exited, within(read, CONTROL.ackMs)]).then(([exit]) => exit);
   const end = once(() => child.end(CONTROL.ackMs));
   return {
@@ -51,36 +53,5 @@ export function startChild(options: ChildOptions): ClaudeChild | FailedToStart {
       return killTree(child.identity, {}, systemHost);
     },
     kill: end,
-  };
-}
-
-async function readAll(child: RunningChild, onEvent: (event: StreamEvent) => void): Promise<void> {
-  const lines = createLineSplitter();
-  const take = (line: string): void => {
-    for (const event of readStreamLine(line) ?? []) onEvent(event);
-  };
-  try {
-    for await (const chunk of child.stdout) for (const line of lines.push(chunk)) take(line);
-  } catch {
-    // The pipe broke: the exit tells the rest.
-  }
-  const rest = lines.rest();
-  if (rest !== undefined) take(rest);
-}
-
-/** The value, or undefined when it takes longer: something may hold a pipe open after the program's end. */
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => resolve(undefined), ms);
-  const first = await Promise.race([promise, late]);
-  clearTimeout(timer);
-  return first;
-}
-
-function once<T>(run: () => Promise<T>): () => Promise<T> {
-  const state: { promise?: Promise<T> } = {};
-  return () => {
-    state.promise ??= run();
-    return state.promise;
   };
 }

@@ -1,11 +1,11 @@
 import type { HostSpec, Message, TurnSink } from '../../../runtime/control/driver.ts';
+import { readLines } from '../../../runtime/control/stream-lines.ts';
 import type { Refusal, TurnEnd } from '../../../runtime/control.ts';
 import { CONTROL } from '../../../runtime/limits.ts';
 import { start, systemHost } from '../../../runtime/process/spawn.ts';
 import type { FailedToStart, KillReport, ProcessIdentity } from '../../../runtime/process/types.ts';
 import type { ControlContext } from '../../adapter.ts';
 import { objectOf, parseFields, textOf } from '../fields.ts';
-import { readLines } from './own-server.ts';
 import { type CodexProgram, findCodex } from './program.ts';
 import { resumeCommand } from './words.ts';
 

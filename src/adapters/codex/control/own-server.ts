@@ -1,4 +1,4 @@
-import { createLineSplitter } from '../../../runtime/control/stream-lines.ts';
+import { once, readLines, within } from '../../../runtime/control/stream-lines.ts';
 import type { Refusal } from '../../../runtime/control.ts';
 import { CONTROL } from '../../../runtime/limits.ts';
 import { killTree } from '../../../runtime/process/kill-tree.ts';
@@ -78,37 +78,5 @@ function serve(child: RunningChild, listener: RpcListener): OwnServer {
       return left === undefined ? end() : killTree(child.identity, {}, systemHost);
     },
     kill: end,
-  };
-}
-
-/** Hands on every line of a child until its output ends. */
-export async function readLines(
-  stdout: AsyncIterable<Uint8Array>,
-  take: (line: string) => void,
-): Promise<void> {
-  const lines = createLineSplitter();
-  try {
-    for await (const chunk of stdout) for (const line of lines.push(chunk)) take(line);
-  } catch {
-    // The pipe broke: the exit tells the rest.
-  }
-  const rest = lines.rest();
-  if (rest !== undefined) take(rest);
-}
-
-/** The value, or undefined when it takes longer. */
-export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => resolve(undefined), ms);
-  const first = await Promise.race([promise, late]);
-  clearTimeout(timer);
-  return first;
-}
-
-function once<T>(run: () => Promise<T>): () => Promise<T> {
-  const state: { promise?: Promise<T> } = {};
-  return () => {
-    state.promise ??= run();
-    return state.promise;
   };
 }
