@@ -45,9 +45,7 @@ function words(message: Body): string {
   // A prompt that follows a refused call stands in one message with its result.
   const said = objectsOf(content).filter((one) => one['type'] !== 'tool_result');
   const blocks = typeof content === 'string' ? [content] : said.map((one) => textOf([one]));
-  return blocks
-    .filter((one) => !isNote(one) && !one.startsWith('[Request interrupted'))
-    .join('\n');
+  return blocks.filter((one) => !isNote(one) && !one.startsWith('[Request interrupted')).join('\n');
 }
 
 function isNote(block: string): boolean {
